@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with one thread uses all kinds of locks, also to wait: it stays alone. */
+/* A program with one thread uses all kinds of locks and waits on them. It has one
+ * kernel thread all the time: the runtime starts no other. */
 #include <dirent.h>
 #include <linux/futex.h>
 #include <semaphore.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each thread has an alternate stack of its own: what sigaltstack says, and where handlers run,
- * wherever the signal finds the thread; a stack that overflows is survived there. */
+/* Each thread has its own alternate signal stack: the results of sigaltstack, the stack
+ * on which handlers run wherever the signal hits the thread, and recovery from a stack
+ * overflow on it. */
 #include <alloca.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #define SIZE (64 << 10)
 
 static __thread char *mine;
-static __thread volatile int on_it, ran; /* raise is a leaf to compilers */
+static __thread volatile int on_it, ran; /* changed by raise */
 static __thread sigjmp_buf back;
 static volatile int *volatile nowhere = (int *)8;
 
@@ -58,7 +59,7 @@ static void stack_make(void)
 	stack_set(0);
 }
 
-/* -- what it says -- */
+/* -- results of sigaltstack -- */
 
 static void *says(void *arg)
 {
@@ -70,7 +71,7 @@ static void *says(void *arg)
 	stack_make();
 	CHECK(!sigaltstack(NULL, &old));
 	CHECK(old.ss_sp == mine && old.ss_size == SIZE && old.ss_flags == 0);
-	stack_set(SS_ONSTACK); /* the same */
+	stack_set(SS_ONSTACK); /* sets the same stack */
 	CHECK(!sigaltstack(NULL, &old) && old.ss_flags == 0);
 	st = (stack_t){ .ss_sp = mine, .ss_size = 2047 };
 	FAILS(sigaltstack(&st, NULL), ENOMEM);
@@ -108,7 +109,7 @@ static void on_nested(int sig, siginfo_t *info, void *context)
 
 	(void)sig, (void)info, (void)context;
 	ran++;
-	CHECK(is_on(&here)); /* without SA_ONSTACK, but there already */
+	CHECK(is_on(&here)); /* without SA_ONSTACK, but already on that stack */
 }
 
 static void *raises(void *arg)
@@ -134,7 +135,7 @@ static void *is_hit(void *arg)
 
 	stack_make();
 	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
-	if (arg) /* parked */
+	if (arg) /* parked in read */
 		CHECK(read(ends[0], &c, 1) == -1 && errno == EINTR);
 	else
 		while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
@@ -187,7 +188,7 @@ static void *faults(void *arg)
 
 static void *faults_below(void *arg)
 {
-	handle(SIGSEGV, on_fault, SA_ONSTACK); /* no such stack: on its own */
+	handle(SIGSEGV, on_fault, SA_ONSTACK); /* runs on the normal stack */
 	if (!sigsetjmp(back, 1))
 		*nowhere = 1;
 	CHECK(ran == 1 && !on_it);
@@ -222,7 +223,8 @@ static void *overflows(void *arg)
 	return arg;
 }
 
-/* The alternate stack is an array of the thread's own, and begins where its frame ends. */
+/* The alternate stack is an array on the thread's own stack, directly
+ * below its frame. */
 static void *overflows_over_it(void *arg)
 {
 	volatile char c = 0;
@@ -248,7 +250,7 @@ static void *overflows_badly(void *arg)
 	return arg;
 }
 
-/* A context is changed by its handler: the fault is stepped over. */
+/* The handler repairs the page, and the faulting instruction runs again. */
 static void on_probe(int sig, siginfo_t *info, void *context)
 {
 	char here = 0;
@@ -275,7 +277,7 @@ static void *probes(void *arg)
 	return arg;
 }
 
-/* -- the thread ends there -- */
+/* -- the thread ends on the alternate stack -- */
 
 static void on_end(int sig, siginfo_t *info, void *context)
 {
@@ -294,7 +296,7 @@ static void *ends_in_it(void *arg)
 	return NULL;
 }
 
-/* -- that nobody survives -- */
+/* -- an overflow without an alternate stack kills the process -- */
 
 static void *badly(void *arg)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* asleep.h - whether a thread sleeps in its call. Of a kernel thread the kernel tells (its
- * state); of a user thread the runtime does, if it is parked, by its name; one whose call is
- * handed off sleeps on a carrier, and that is told by the system call which it sleeps in.
- *
- * The test knows nothing of us but this: it asks whether the runtime is there. */
+/* Whether a thread sleeps in its call. The kernel tells the state of a kernel thread.
+ * For a parked user thread the runtime tells, by its name. A user thread whose call
+ * was handed off sleeps on a carrier, which is found by the system call that it
+ * sleeps in. The tests do not know the library otherwise: this file looks up the
+ * runtime by dlsym. */
 #ifndef POSIX_ASLEEP_H
 #define POSIX_ASLEEP_H
 
@@ -21,7 +21,8 @@
 
 #define ANY_CALL (-1L)
 
-/* A line of /proc/self/task/TID/WHAT; false: there is no such thread (any more). */
+/* Reads a line of /proc/self/task/TID/WHAT. Returns false if there is no such
+ * thread. */
 static inline bool task_line(const char *tid, const char *what, char *line, size_t n)
 {
 	char path[300];
@@ -46,7 +47,7 @@ static inline bool task_sleeps(const char *tid)
 	return end && !strncmp(end, ") S", 3);
 }
 
-/* Does a kernel thread sleep in system call nr, with this as its first argument? */
+/* Whether a kernel thread sleeps in system call nr with this first argument. */
 static inline bool some_task_in(long nr, long arg)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -66,7 +67,7 @@ static inline bool some_task_in(long nr, long arg)
 	return found;
 }
 
-/* A user thread by its name; NULL: whatever it does, or waits for. */
+/* A user thread by its name; NULL stands for any state or any wait. */
 struct wanted {
 	const char *name, *state, *waits;
 };
@@ -118,7 +119,7 @@ static inline bool some_task_named(const char *name)
 	return found;
 }
 
-/* Whichever it is: does the thread of this name sleep? */
+/* Whether the user or kernel thread of this name sleeps. */
 static inline bool thread_sleeps(const char *name)
 {
 	return user_thread_known(name) ? user_thread_parked(name)

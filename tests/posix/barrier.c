@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barriers, also with a handler in the wait, once, and spin locks whose owner may be a thread of
- * the same vp. */
+/* Barriers, also when a handler interrupts the wait; pthread_once; and spin locks whose
+ * owner may be a thread of the same vp. */
 #include <semaphore.h>
 #include <signal.h>
 #include <threads.h>
@@ -56,7 +56,7 @@ static void barriers(int shared)
 	SAY(pthread_barrier_destroy(&b));
 }
 
-/* The last one through frees it. */
+/* The thread that gets PTHREAD_BARRIER_SERIAL_THREAD frees the barrier. */
 static void *freed(void *arg)
 {
 	pthread_barrier_t *x = arg;
@@ -69,7 +69,7 @@ static void *freed(void *arg)
 	return NULL;
 }
 
-/* -- a handler in the midst of the wait -- */
+/* -- a handler interrupts the wait -- */
 
 static sem_t in_handler, may_leave;
 static int handlers;
@@ -100,8 +100,9 @@ static void *destroys(void *arg)
 	return arg;
 }
 
-/* Who runs it has arrived: the last one passes, and he who destroys waits for the handler's end.
- * Twice: the first time the barrier opens after it. */
+/* A thread in a handler has already arrived at the barrier: the last thread passes, and
+ * pthread_barrier_destroy waits until the handler returns. The barrier opens during the
+ * handler or about when it ends. */
 static void handled(bool opens_after)
 {
 	pthread_t t, other;
@@ -123,7 +124,7 @@ static void handled(bool opens_after)
 	finish(other);
 }
 
-static void interrupted(void)
+static void handlers_interrupt_barrier_waits(void)
 {
 	struct sigaction a = { .sa_handler = on_signal };
 
@@ -169,7 +170,7 @@ static void *calls_left(void *arg)
 	return arg;
 }
 
-static void onces(void)
+static void once_runs_once(void)
 {
 	pthread_t t[THREADS], first;
 
@@ -202,13 +203,13 @@ static void *spins(void *arg)
 		CHECK(!pthread_spin_lock(&spin));
 		spun++;
 		if (i == 100)
-			sched_yield(); /* the others of this vp spin */
+			sched_yield(); /* the other threads of this vp spin */
 		CHECK(!pthread_spin_unlock(&spin));
 	}
 	return arg;
 }
 
-static void spinning(void)
+static void spin_locks_exclude(void)
 {
 	pthread_t t[THREADS];
 
@@ -240,8 +241,8 @@ int main(void)
 		for (int k = 0; k < 3; k++)
 			finish(t[k]);
 	}
-	RUN(onces);
-	RUN(spinning);
-	RUN(interrupted);
+	RUN(once_runs_once);
+	RUN(spin_locks_exclude);
+	RUN(handlers_interrupt_barrier_waits);
 	return 0;
 }

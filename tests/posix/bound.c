@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Linux keeps for each kernel thread is the thread's own: its working directory after
- * unshare(CLONE_FS), its file system user; nobody else has it but whom it creates. Such a thread
- * still waits, is signalled, cancelled and joined, forks, and ends with its destructors. */
+/* State that Linux keeps for each kernel thread belongs to one thread here: the working
+ * directory after unshare(CLONE_FS), and the file system user. Only threads that it
+ * creates inherit it. Such a thread still waits, forks, and gets signals; it can be
+ * cancelled and joined, and it runs its destructors. */
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -26,7 +27,7 @@ static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int turn;
 
-static void stands_in(const char *dir)
+static void is_in(const char *dir)
 {
 	char at[4096];
 
@@ -37,10 +38,10 @@ static void goes_to(const char *dir)
 {
 	CHECK(!unshare(CLONE_FS));
 	CHECK(!chdir(dir));
-	stands_in(dir);
+	is_in(dir);
 }
 
-/* ---- each has its own, and waits in all ways ---- */
+/* ---- each thread has its own state, and waits in every way ---- */
 
 static void *wanders(void *arg)
 {
@@ -60,13 +61,13 @@ static void *wanders(void *arg)
 		CHECK(!pthread_mutex_unlock(&m));
 		usleep(100);
 		sched_yield();
-		stands_in(id % 2 ? dir : home_dir);
+		is_in(id % 2 ? dir : home_dir);
 	}
 	CHECK(gettid() == tid);
 	return arg;
 }
 
-static void apart_from_others(void)
+static void threads_keep_their_directories(void)
 {
 	pthread_t t[THREADS];
 
@@ -74,8 +75,8 @@ static void apart_from_others(void)
 		t[i] = start(wanders, (void *)i);
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
-	stands_in(home_dir);
-	puts("each where it went");
+	is_in(home_dir);
+	puts("each in its own directory");
 }
 
 static void *has_its_user(void *arg)
@@ -88,7 +89,7 @@ static void *has_its_user(void *arg)
 		usleep(100);
 		CHECK((uid_t)setfsuid((uid_t)-1) == uid);
 	}
-	if (uid) { /* and by the other way */
+	if (uid) { /* the same by setresuid */
 		CHECK(!syscall(SYS_setresuid, -1, uid, -1) && geteuid() == uid);
 		usleep(100);
 		CHECK(geteuid() == uid);
@@ -98,7 +99,7 @@ static void *has_its_user(void *arg)
 	return arg;
 }
 
-static void users(void)
+static void threads_keep_their_users(void)
 {
 	pthread_t t[THREADS];
 
@@ -111,7 +112,7 @@ static void users(void)
 	CHECK(!geteuid() && !setfsuid((uid_t)-1));
 }
 
-/* ---- heirs ---- */
+/* ---- threads inherit the state ---- */
 
 static void *inherits(void *arg)
 {
@@ -119,7 +120,7 @@ static void *inherits(void *arg)
 
 	char name[16];
 
-	stands_in("/proc");
+	is_in("/proc");
 	CHECK(!pthread_getname_np(pthread_self(), name, sizeof(name)) &&
 	      !strcmp(name, "heir"));
 	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &now));
@@ -180,7 +181,7 @@ static void *is_signalled(void *arg)
 	FAILS(read(fds[0], &c, 1), EINTR);
 	CHECK(got == SIGUSR1);
 	got = 0;
-	sem_post(&here); /* SIGUSR2, with it, and then a byte */
+	sem_post(&here); /* SIGUSR2, with SA_RESTART, then a byte */
 	CHECK(read(fds[0], &c, 1) == 1 && got == SIGUSR2);
 	got = 0;
 	if (!sigsetjmp(back, 1)) {
@@ -207,14 +208,14 @@ static void *is_signalled(void *arg)
 	}
 	sigaddset(&set, SIGHUP);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
-	if (!sigsetjmp(back, 1)) { /* out of a call with a mask of its own */
+	if (!sigsetjmp(back, 1)) { /* jumps out of a call with a mask */
 		sem_post(&here);
 		for (;;)
 			ppoll(&p, 1, NULL, &none);
 	}
 	sem_post(&here);
 	FAILS(pselect(0, NULL, NULL, NULL, NULL, &none), EINTR);
-	stands_in("/proc");
+	is_in("/proc");
 	return arg;
 }
 
@@ -224,7 +225,7 @@ static void now(void)
 		;
 }
 
-/* Until somebody sleeps in a read of it. */
+/* Waits until some thread sleeps in a read of fd. */
 static void reads(int fd)
 {
 	while (!some_task_in(SYS_read, fd))
@@ -246,7 +247,7 @@ static void *signals(void *arg)
 	now();
 	reads(fds[0]);
 	CHECK(!pthread_kill(t, SIGUSR2));
-	now(); /* its handler has said so */
+	now(); /* its handler has posted */
 	CHECK(write(fds[1], "x", 1) == 1);
 	now();
 	CHECK(!pthread_kill(t, SIGHUP));
@@ -271,7 +272,7 @@ static void on_usr1_goes(int sig)
 	goes_to("/proc");
 }
 
-/* It is bound in a handler. */
+/* The thread gets its own working directory in a handler. */
 static void *goes_in_a_handler(void *arg)
 {
 	signal(SIGUSR1, on_usr1_goes);
@@ -279,12 +280,12 @@ static void *goes_in_a_handler(void *arg)
 	CHECK(got == SIGUSR1);
 	for (int i = 0; i < TURNS; i++) {
 		usleep(100);
-		stands_in("/proc");
+		is_in("/proc");
 	}
 	return arg;
 }
 
-/* ---- cancelled ---- */
+/* ---- cancellation ---- */
 
 static void unlocks(void *p)
 {
@@ -326,11 +327,11 @@ static void *cancels(void *arg)
 	return arg;
 }
 
-/* ---- forks ---- */
+/* ---- fork ---- */
 
-static void *stands_in_proc(void *arg)
+static void *is_in_proc(void *arg)
 {
-	stands_in("/proc");
+	is_in("/proc");
 	usleep(100);
 	return arg;
 }
@@ -344,16 +345,17 @@ static void *forks(void *arg)
 	CHECK(!system("test \"$(pwd)\" = /proc"));
 	CHECK((pid = fork()) >= 0);
 	if (!pid) {
-		stands_in("/proc");
-		finish(start(stands_in_proc, NULL));
-		stands_in("/proc");
+		is_in("/proc");
+		finish(start(is_in_proc, NULL));
+		is_in("/proc");
 		_exit(7);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
 	return arg;
 }
 
-/* A child's one thread is alone, and so may have a user namespace where the system lets it. */
+/* The only thread of a child may unshare the user namespace, if the
+ * system permits it. */
 static void *is_alone_in_a_child(void *arg)
 {
 	int status;
@@ -363,7 +365,7 @@ static void *is_alone_in_a_child(void *arg)
 	if (!pid)
 		_exit(unshare(CLONE_NEWUSER) ? errno : 0);
 	CHECK(waitpid(pid, &status, 0) == pid);
-	printf("a namespace: %d\n", WEXITSTATUS(status));
+	printf("user namespace: %d\n", WEXITSTATUS(status));
 	return arg;
 }
 
@@ -374,7 +376,8 @@ static void *exits(void *arg)
 	return arg;
 }
 
-/* The child of an heir, which has others that go on when it ends. */
+/* The child of an inheriting thread has another thread, which goes on when the first
+ * ends. */
 static void *comes_late(void *arg)
 {
 	usleep(20000);
@@ -403,13 +406,13 @@ static void *has_an_heir_that_forks(void *arg)
 	return arg;
 }
 
-/* ---- comes and goes ---- */
+/* ---- the threads come and go ---- */
 
 static pthread_key_t key;
 
 static void at_end(void *p)
 {
-	stands_in("/proc");
+	is_in("/proc");
 	(*(int *)p)++;
 }
 
@@ -451,16 +454,16 @@ static void *generations(void *arg)
 	}
 	for (int i = 0; i < THREADS; i++)
 		CHECK(ends[i] == GENERATIONS);
-	CHECK(least < GENERATIONS * THREADS / 2); /* they end */
-	stands_in(home_dir);
+	CHECK(least < GENERATIONS * THREADS / 2); /* the kernel threads end */
+	is_in(home_dir);
 	return arg;
 }
 
 int main(void)
 {
 	CHECK(getcwd(home_dir, sizeof(home_dir)));
-	RUN(apart_from_others);
-	RUN(users);
+	RUN(threads_keep_their_directories);
+	RUN(threads_keep_their_users);
 	run_in_thread(has_heirs);
 	run_in_thread(signals);
 	run_in_thread(goes_in_a_handler);
@@ -470,10 +473,10 @@ int main(void)
 	run_in_thread(has_an_heir_that_forks);
 	run_in_thread(exits);
 	run_in_thread(generations);
-	stands_in(home_dir);
+	is_in(home_dir);
 	goes_to("/proc"); /* main, too */
 	run_in_thread(has_heirs);
 	run_in_thread(cancels);
-	puts("and they end");
+	puts("done");
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who writes to a pipe or stream that nobody reads gets SIGPIPE, itself and at once, who writes
- * to a file that must not grow SIGXFSZ: a handler runs in its context; where its own mask blocks
- * it, it is pending for this thread alone, and no other is asked, whatever the action; and else
- * the process dies of it. */
+/* A thread that writes to a pipe or stream without a reader gets SIGPIPE itself, at
+ * once; one that grows a file beyond its limit gets SIGXFSZ. A handler runs in that
+ * thread. If the thread blocks the signal, it is pending for this thread alone,
+ * whatever the masks of other threads and the action. Otherwise the process dies. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -43,7 +43,7 @@ static int is_pending(int sig)
 	return sigismember(&s, sig);
 }
 
-/* -1 and EPIPE */
+/* Gives -1 and EPIPE. */
 static void break_pipe(void)
 {
 	int p[2];
@@ -62,7 +62,8 @@ static void break_stream(int flags)
 	close(s[1]);
 }
 
-/* What it has broken it takes back, as libraries do that must not let a program die. */
+/* A thread takes its own pending signal back, as libraries do that must not let the
+ * program die. */
 static void *takes_back(void *arg)
 {
 	struct timespec none = { 0, 0 };
@@ -100,7 +101,7 @@ static void *lets_through(void *arg)
 	return arg;
 }
 
-/* -- in a call that waits -- */
+/* -- during a call that waits -- */
 
 static int ends[2];
 
@@ -140,7 +141,7 @@ static void *waits(void *stream)
 	return NULL;
 }
 
-/* -- a file that must not grow -- */
+/* -- a file beyond its size limit -- */
 
 static void grow(void)
 {
@@ -183,7 +184,7 @@ static void *outgrows(void *arg)
 	return arg;
 }
 
-/* -- who blocks nothing dies, whatever others do -- */
+/* -- an unblocked signal kills, whatever other threads block -- */
 
 static int blocked;
 
@@ -236,7 +237,7 @@ static void *forks(void *arg)
 	return arg;
 }
 
-static void files(void)
+static void large_writes_are_signalled(void)
 {
 	struct rlimit few = { 100, 100 }, none = { 0, 0 };
 
@@ -266,6 +267,6 @@ int main(void)
 	signal(SIGPIPE, SIG_DFL);
 	finish(start(takes_back, NULL));
 	death(dies, true, true);
-	RUN(files);
+	RUN(large_writes_are_signalled);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* <threads.h>. */
+/* The C11 threads of <threads.h>: mutexes, conditions, thread-specific storage, sleeps,
+ * joins. */
 #include <signal.h>
 #include <threads.h>
 
@@ -70,7 +71,7 @@ static int is_woken(void *arg)
 	return r == -1 && left.tv_sec > 0 && left.tv_sec <= 1000 ? *(int *)arg : 0;
 }
 
-static void woken(void)
+static void signal_ends_thrd_sleep(void)
 {
 	struct timespec bad = { 0, -1 };
 	int value = 3, r;
@@ -116,7 +117,7 @@ int main(void)
 	SAY(mtx_unlock(&deep));
 	mtx_destroy(&deep);
 	SAY(thrd_sleep(&nap, NULL));
-	RUN(woken);
+	RUN(signal_ends_thrd_sleep);
 	thrd_yield();
 	CHECK(thrd_create(&t[0], tells, &told) == thrd_success);
 	SAY(thrd_detach(t[0]));

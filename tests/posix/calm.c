@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program without signal handlers sees no EINTR, not even from calls that the kernel never
- * begins again, whatever its other threads have ended meanwhile; and the limits hold. */
+/* A program without signal handlers never sees EINTR, even from calls that the
+ * kernel does not restart, while operations of its other threads complete.
+ * Time limits hold. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,7 +32,7 @@ static void *echo(void *arg)
 	return NULL;
 }
 
-/* Ends in somebody's ring, all the time. */
+/* Keeps operations completing in some vp's ring. */
 static void *ask(void *arg)
 {
 	const int *fd = arg;
@@ -73,7 +74,7 @@ static void waits(int set, int ep, int how)
 	default:
 		CHECK(epoll_wait(ep, &e, 1, LIMIT_MS) == 0);
 	}
-	CHECK(ms_now() - begin >= LIMIT_MS - 1); /* milliseconds, rounded */
+	CHECK(ms_now() - begin >= LIMIT_MS - 1); /* limits are whole milliseconds */
 }
 
 static void *wait_all(void *arg)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cancellation where libc itself sleeps in the kernel, and of threads that compute, or wait
- * where there is no point. */
+/* Cancellation where libc itself sleeps in the kernel, and of threads that compute or
+ * wait where there is no cancellation point. */
 #include <semaphore.h>
 
 #include "posix.h"
@@ -49,7 +49,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t barrier;
 
-/* Asynchronously cancelled, it ends also where there is no point. */
+/* Asynchronous cancellation ends it although mutex_lock is no cancellation point. */
 static void *locks(void *arg)
 {
 	pthread_cleanup_push(on_cleanup, NULL);
@@ -80,7 +80,7 @@ static void *waits_for_others(void *arg)
 	return arg;
 }
 
-/* Deferred: it goes on until it comes to a point. */
+/* Deferred cancellation: it continues until a cancellation point. */
 static void *comes_to_a_point(void *arg)
 {
 	pthread_cleanup_push(on_cleanup, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread is cancelled in every call that waits and is a cancellation point, before it has begun,
- * and when it sleeps: the call does not come back, and the cleanup handlers run. */
+/* A thread is cancelled in every call that waits and is a cancellation point,
+ * before the call and while it sleeps. The call does not return, and the cleanup
+ * handlers run. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -233,7 +234,7 @@ static void c_mq(void)
 	q = mq_open(name, O_CREAT | O_RDWR, 0600, &a);
 	mq_unlink(name);
 	if (q < 0)
-		pause(); /* no such thing here */
+		pause(); /* the kernel has no message queues */
 	mq_receive(q, m, sizeof(m), NULL);
 }
 
@@ -301,7 +302,7 @@ static void *calls(void *way)
 	return NULL;
 }
 
-/* It has the lock, and is a child to be waited for. */
+/* Starts a child that holds the file lock. c_wait waits for this child, too. */
 static pid_t holds_lock(void)
 {
 	struct flock l = { .l_type = F_WRLCK };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main is cancelled by one of its threads, and threads are interrupted by handlers after that as
- * before. */
+/* A thread cancels main. Handlers interrupt threads that compute before
+ * and after that. */
 #include <signal.h>
 #include <unistd.h>
 

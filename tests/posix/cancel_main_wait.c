@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main is cancelled while it waits: at a point, or of asynchronous type where there is none, or
- * computes. Its handlers run, who joins it is told, and the process ends with its last thread.
- * The mutex works as before: nobody has main's place in its queue. One process each. */
+/* main is cancelled while it waits at a cancellation point, while it waits elsewhere or
+ * computes with asynchronous cancellation, or while cancellation is disabled. Its
+ * cleanup handlers run, pthread_join returns PTHREAD_CANCELED, and the process ends
+ * with its last thread. The mutex works afterwards: main has left its queue. Each case
+ * has a process of its own. */
 #include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,7 +87,8 @@ static void computing(void)
 		;
 }
 
-/* The cancellation comes while it is disabled, and counts at the next point. */
+/* The cancellation arrives while it is disabled, and takes effect at the next
+ * cancellation point. */
 static void disabled(void)
 {
 	int state;
@@ -136,7 +139,8 @@ static void *cancels(void *sleeps_too)
 	CHECK(!sem_wait(&begun));
 	if (sleeps_too)
 		main_sleeps();
-	/* glibc sets a flag, then sends a signal: to who may have ended by the flag */
+	/* glibc sets a flag and then signals main, which may already have ended because
+	 * of the flag */
 	r = pthread_cancel(main_thread);
 	CHECK(!r || r == ESRCH);
 	CHECK(!sem_post(&cancelled));
@@ -147,7 +151,7 @@ static void *cancels(void *sleeps_too)
 	fflush(stdout);
 	if (sleeper)
 		pthread_cancel(sleeper);
-	return NULL; /* and the process ends */
+	return NULL; /* now the process ends */
 }
 
 static void says(void *name)

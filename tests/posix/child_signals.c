@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The child that a thread has forked, before it does anything else: it sends itself signals, and
- * leaves a handler by a jump, again and again. And what is pending for the process comes to the
- * thread that lets it through, before the call that does comes back. */
+/* A child forked by a thread sends itself signals, and leaves a handler by a jump
+ * several times, before it does anything else. Also: a signal pending for the process
+ * is delivered to the thread that unblocks it, before the unblocking call returns. */
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -113,7 +113,7 @@ static void *forks(void *arg)
 	return arg;
 }
 
-/* -- pending for the process, as main blocks it, too -- */
+/* -- pending for the process; main blocks it, too -- */
 
 static void *opens(void *arg)
 {

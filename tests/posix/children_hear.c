@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals beside the making of a child: it begins with the mask of who made it, whatever comes at
- * that moment, and its handlers run in it, prepared (fork) or not (vfork, _Fork, clone). By main
- * and by another thread. */
+/* Signals while a child is created. The child starts with the mask of its creator,
+ * whatever arrives at that moment, and its handlers run, whichever call created it
+ * (fork, vfork, _Fork, clone). Both main and another thread create children. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static void *storm(void *arg)
 	return arg;
 }
 
-/* What the program that the child becomes has blocked. */
+/* Whether the program that the child executes starts with SIGUSR1 blocked. */
 static int is_clean(void)
 {
 	sigset_t s;
@@ -76,7 +76,8 @@ static void begins_clean(pid_t (*make)(void))
 	CHECK(!is_clean());
 }
 
-/* In a child: its own signals, while it runs and while it has one blocked. */
+/* In a child: it signals itself, both while the signal is unblocked and while it is
+ * blocked. */
 static int hears(void *arg)
 {
 	sigset_t s, old;
@@ -136,6 +137,6 @@ int main(int argc, char **argv)
 	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	CHECK(!pthread_create(&t, NULL, all, NULL) && !pthread_join(t, NULL));
 	all(NULL);
-	puts("children hear");
+	puts("children get their signals");
 	return 0;
 }

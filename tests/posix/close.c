@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A descriptor is closed while others wait on it: they wait on, on the old file, whatever the
- * number means by then; what ends their wait is what happens to that file. */
+/* A file descriptor is closed while threads wait on it. They go on waiting on the old
+ * file, whatever the descriptor refers to by then, and only events of the old file end
+ * their wait. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -15,10 +16,10 @@
 #include "asleep.h"
 #include "posix.h"
 
-static int s[2];       /* the pair that is read from at s[0] */
+static int s[2];       /* the reader reads from s[0] */
 static char got[1000]; /* by the reader */
 
-/* From here on the thread sleeps only in its call. */
+/* From here on the thread sleeps only in the tested call. */
 static void about_to(void)
 {
 	CHECK(!pthread_setname_np(pthread_self(), "waits"));
@@ -38,7 +39,7 @@ static void *by_all(void *arg)
 	return (void *)recv(s[0], got, 5, MSG_WAITALL);
 }
 
-/* Into memory that nobody has touched: the runtime waits, then the thread reads. */
+/* Reads into untouched memory: the runtime waits first, then the thread reads. */
 static void *by_read(void *arg)
 {
 	static char untouched[1 << 20];
@@ -67,7 +68,7 @@ static void *by_poll(void *arg)
 
 	(void)arg;
 	about_to();
-	CHECK(poll(f, 2, -1) == 1 && f[0].revents); /* of the number */
+	CHECK(poll(f, 2, -1) == 1 && f[0].revents); /* poll may see the new file */
 	return (void *)5l;
 }
 
@@ -81,7 +82,8 @@ static void *by_epoll(void *arg)
 	return (void *)5l;
 }
 
-/* Until the thread has gone to sleep in its call: who is late would find the number closed. */
+/* Waits until the thread sleeps in its call. If it called later it would find the
+ * descriptor closed. */
 static void until_it_waits(void)
 {
 	while (!thread_sleeps("waits"))
@@ -99,14 +101,14 @@ static void writes_after_close(void *(*reader)(void *), const char *what)
 	until_it_waits();
 	CHECK(!close(s[0]));
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, new));
-	CHECK(new[0] == s[0]); /* the number again */
+	CHECK(new[0] == s[0]); /* the same descriptor */
 	CHECK(write(new[1], "wrong", 5) == 5);
 	usleep(20000);
-	CHECK(write(s[1], "right", 5) == 5); /* the file is open still */
+	CHECK(write(s[1], "right", 5) == 5); /* the old file is still open */
 	CHECK(finish(t) == (void *)5l);
 	CHECK(reader == by_poll || !memcmp(got, "right", 5));
 	CHECK(read(new[0], got, 5) == 5 && !memcmp(got, "wrong", 5));
-	/* and with its reader it is gone */
+	/* the old file is closed once its reader has returned */
 	if (reader != by_poll)
 		CHECK(read(s[1], &c, 1) == 0);
 	close(s[1]);
@@ -139,7 +141,7 @@ static void *accepts(void *arg)
 	return (void *)(long)errno;
 }
 
-static void listener(void)
+static void shutdown_ends_accept(void)
 {
 	for (int i = 0; i < 20; i++) {
 		struct sockaddr_in a = { .sin_family = AF_INET };
@@ -195,7 +197,7 @@ static void instance(void)
 	printf("instance\n");
 }
 
-/* How many are open: nothing may be left behind. */
+/* The number of open file descriptors, to find leaks. */
 static int open_now(void)
 {
 	int n = 0;
@@ -222,7 +224,7 @@ static void *all(void *arg)
 		shut_and_closed(by_recvfrom, "recvfrom");
 		shut_and_closed(by_poll, "poll");
 	}
-	listener();
+	shutdown_ends_accept();
 	replaced();
 	instance();
 	CHECK(open_now() == before);
@@ -235,16 +237,16 @@ int main(void)
 {
 	struct rlimit lim;
 
-	/* what most users have; a number of the runtime's own must have room there, too */
+	/* the usual limit; the runtime's own file descriptors must fit, too */
 	CHECK(!getrlimit(RLIMIT_NOFILE, &lim));
 	lim.rlim_cur = 1024;
 	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
 	run_in_thread(all);
-	/* main is a kernel thread; those who wait are not */
+	/* main is a kernel thread; the waiting threads are not */
 	writes_after_close(by_recv, "recv");
 	writes_after_close(by_read, "read");
 	shut_and_closed(by_read, "read");
-	RUN(listener);
+	RUN(shutdown_ends_accept);
 	printf("ok\n");
 	return 0;
 }

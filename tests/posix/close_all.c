@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program closes every descriptor that it may have inherited, as daemons do, wherever in
- * its life, and by whatever call; it and its threads work on. */
+/* A program closes every file descriptor that it may have inherited, as daemons do, at
+ * any time and by any call. It and its threads work on. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "posix.h"
 #include <unistd.h>
 
-static int opened; /* must be closed by each way */
+static int opened; /* must be closed by each of the ways */
 
 static void by_loop(void)
 {
@@ -81,7 +81,7 @@ static void all_closed(void)
 		FAILS(close(fd), EBADF);
 }
 
-/* -- what works on -- */
+/* -- what must still work -- */
 
 static void *echo(void *arg)
 {
@@ -103,7 +103,7 @@ static void *works(void *arg)
 	char c;
 
 	CHECK(!pipe(there) && !pipe(back));
-	CHECK(there[0] == 3); /* the lowest number */
+	CHECK(there[0] == 3); /* the lowest free file descriptor */
 	one[0] = there[0];
 	one[1] = back[1];
 	t = start(echo, one);
@@ -132,7 +132,7 @@ static void *closes_and_works(void *arg)
 	return NULL;
 }
 
-/* -- who waits meanwhile -- */
+/* -- a thread waits meanwhile -- */
 
 static void *reads(void *arg)
 {
@@ -150,7 +150,7 @@ static void *under_a_reader(void *arg)
 	pthread_t t;
 
 	CHECK(!pipe(p));
-	out = dup2(p[1], 0); /* what is kept */
+	out = dup2(p[1], 0); /* 0 to 2 are kept */
 	t = start(reads, &p[0]);
 	while (!thread_sleeps("reads"))
 		sched_yield();
@@ -182,7 +182,7 @@ static void *forks(void *arg)
 	return NULL;
 }
 
-/* -- flags -- */
+/* -- flags of close_range -- */
 
 static void *flags(void *arg)
 {
@@ -200,7 +200,7 @@ static void *flags(void *arg)
 int main(void)
 {
 	for (int i = 0; i < WAYS; i++) {
-		closes_and_works(&i); /* before the first thread, then after it */
+		closes_and_works(&i); /* at first before the first thread exists */
 		finish(start(closes_and_works, &i));
 		finish(start(under_a_reader, &i));
 		in_child(closes_and_works, i);

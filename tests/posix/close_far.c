@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* close_range costs by what is open, not by what could be: it touches no memory for numbers that
- * nobody has ever used. And it finds those that wait on a number beyond the limit. */
+/* The cost of close_range depends on what is open, not on the size of the range: it
+ * touches no memory for file descriptors that were never used. It also finds threads
+ * that wait on a file descriptor above RLIMIT_NOFILE. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -10,7 +11,7 @@
 #include "posix.h"
 #include <unistd.h>
 
-#define MANY 16384u /* 8 bytes for each are 32 pages */
+#define MANY 16384u /* at 8 bytes each, 32 pages */
 
 static long faults(void)
 {
@@ -20,11 +21,11 @@ static long faults(void)
 	return u.ru_minflt;
 }
 
-static void costs(void)
+static void close_range_touches_few_pages(void)
 {
 	long before;
 
-	for (unsigned i = 0; i < 2; i++) { /* the first time it is loaded */
+	for (unsigned i = 0; i < 2; i++) { /* the first call loads the code */
 		before = faults();
 		CHECK(!close_range(i ? 2000 : 1900, i ? ~0u : 1910, 0));
 	}
@@ -42,7 +43,7 @@ static void *reads(void *arg)
 	return arg;
 }
 
-static void waits_beyond(struct rlimit lim)
+static void reader_above_the_limit_goes_on(struct rlimit lim)
 {
 	pthread_t t;
 	int p[2];
@@ -72,15 +73,15 @@ int main(void)
 
 	CHECK(!getrlimit(RLIMIT_NOFILE, &lim));
 	if (lim.rlim_max < MANY) {
-		printf("skip: no more than %lu descriptors\n",
+		printf("skip: at most %lu file descriptors\n",
 		       (unsigned long)lim.rlim_max);
 		return 77;
 	}
 	lim.rlim_cur = MANY;
 	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
 	run_in_thread(idles);
-	RUN(costs);
-	waits_beyond(lim);
+	RUN(close_range_touches_few_pages);
+	reader_above_the_limit_goes_on(lim);
 	printf("ok\n");
 	return 0;
 }

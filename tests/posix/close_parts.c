@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A descriptor is closed in the midst of a call that takes several transfers: all of them are
- * of the old file, and who has the number meanwhile loses and gets nothing. */
+/* A file descriptor is closed during a call that takes several transfers. All transfers
+ * use the old file. A file that gets the same descriptor meanwhile neither gains nor
+ * loses data. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 static int s[2], new[2], file;
 static size_t bytes; /* to send */
-static int begun;    /* something has come */
+static int begun;    /* the receiver has got data */
 static char out[MOST], in[MOST], got[10];
 
 static void about_to(void)
@@ -92,7 +93,7 @@ static void nothing_came(void)
 	CHECK(!close(new[0]) && !close(new[1]));
 }
 
-/* What comes until the file is gone. */
+/* Reads until end-of-file. */
 static void *receives(void *arg)
 {
 	size_t n = 0;
@@ -155,7 +156,8 @@ static void takes_no_other(void)
 	printf("recv all\n");
 }
 
-/* Closed at any moment, also while it does not wait: then it may end with less. */
+/* Closes at any moment, also while the sender does not wait. The sender may then send
+ * less. */
 static void any_moment(void *(*sender)(void *), unsigned spin)
 {
 	pthread_t t, r;
@@ -167,7 +169,7 @@ static void any_moment(void *(*sender)(void *), unsigned spin)
 	r = start(receives, NULL);
 	t = start(sender, NULL);
 	while (!__atomic_load_n(&begun, __ATOMIC_RELAXED))
-		sched_yield(); /* before, the number would be the new file's, natively, too */
+		sched_yield(); /* an earlier close can hit send itself, also natively */
 	for (unsigned i = 0; i < spin; i++)
 		__asm__ volatile("" ::: "memory");
 	CHECK(!close(s[0]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers are closed, replaced and asked about by several threads at the same moment. Which of
- * them comes first nobody can say; but what each is told is what some order gives. */
+/* Several threads close, replace and query the same file descriptors at the same
+ * moment. Any order is allowed, but the results must be consistent with some order. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -19,12 +19,13 @@
 #define ROUNDS 300
 #define READERS 100
 
-static int number;         /* that they are about */
-static int pair[2];        /* a stream that stays */
-static atomic_int done[3]; /* rounds, of each thread */
+static int contended;      /* the file descriptor that the threads use */
+static int pair[2];        /* a stream pair that stays open */
+static atomic_int done[3]; /* rounds that each thread has done */
 static atomic_int turn;    /* rounds begun */
 
-/* Two threads do it in each round, at once; main prepares and judges. */
+/* Two threads act at once in each round; main prepares the round and
+ * checks the result. */
 static void *second(void *each)
 {
 	void (*fn)(void) = *(void (**)(void))each;
@@ -56,20 +57,20 @@ static void rounds(void (*prepare)(void), void (*first)(void), void (*other)(voi
 	finish(t);
 }
 
-/* --- one close of two succeeds --- */
+/* --- one of two closes succeeds --- */
 
 static atomic_int closed;
 
 static void opens(void)
 {
-	number = dup(pair[0]);
-	CHECK(number >= 0);
+	contended = dup(pair[0]);
+	CHECK(contended >= 0);
 	closed = 0;
 }
 
 static void closes(void)
 {
-	if (!close(number))
+	if (!close(contended))
 		closed++;
 	else
 		CHECK(errno == EBADF);
@@ -80,7 +81,7 @@ static void closed_once(void)
 	CHECK(closed == 1);
 }
 
-/* --- who asks sees the file, or nothing --- */
+/* --- a query sees the file, or nothing --- */
 
 static void looks(void)
 {
@@ -89,11 +90,11 @@ static void looks(void)
 	for (int i = 0; i < 20; i++) {
 		int twin;
 
-		if (fstat(number, &st))
+		if (fstat(contended, &st))
 			CHECK(errno == EBADF);
 		else
 			CHECK(S_ISSOCK(st.st_mode));
-		twin = dup(number);
+		twin = dup(contended);
 		if (twin < 0)
 			continue;
 		CHECK(!fstat(twin, &st) && S_ISSOCK(st.st_mode));
@@ -101,7 +102,7 @@ static void looks(void)
 	}
 }
 
-/* --- a dup2 that fails changes nothing --- */
+/* --- a failed dup2 changes nothing --- */
 
 static int target = -1;
 static int failed;
@@ -115,7 +116,7 @@ static void opens_both(void)
 
 static void dups(void)
 {
-	failed = dup2(number, target) < 0;
+	failed = dup2(contended, target) < 0;
 	CHECK(!failed || errno == EBADF);
 }
 
@@ -125,13 +126,13 @@ static void target_lives(void)
 	char c = 0;
 
 	CHECK(!fstat(target, &st) && S_ISSOCK(st.st_mode));
-	/* what it stands for: the one end or the other */
+	/* it refers to one end or to the other */
 	CHECK(write(target, "x", 1) == 1);
 	CHECK(read(failed ? pair[0] : pair[1], &c, 1) == 1 && c == 'x');
 	CHECK(!close(target));
 }
 
-/* --- who writes to a number that is replaced writes to the one file or the other --- */
+/* --- a write to a descriptor that is replaced goes to one file or the other --- */
 
 static int pipes[2][2];
 static atomic_long written;
@@ -141,7 +142,7 @@ static void *writer(void *arg)
 {
 	(void)arg;
 	while (!stop) {
-		CHECK(write(number, "12345678", 8) == 8);
+		CHECK(write(contended, "12345678", 8) == 8);
 		written += 8;
 	}
 	return NULL;
@@ -158,7 +159,7 @@ static void *drains(void *arg)
 	return (void *)sum;
 }
 
-static void replaced_under_writers(void)
+static void dup2_loses_no_written_byte(void)
 {
 	pthread_t w[4], d[2];
 	long sum = 0;
@@ -166,19 +167,19 @@ static void replaced_under_writers(void)
 	written = 0;
 	stop = false;
 	CHECK(!pipe(pipes[0]) && !pipe(pipes[1]));
-	number = fcntl(pipes[0][1], F_DUPFD, 600);
+	contended = fcntl(pipes[0][1], F_DUPFD, 600);
 	for (int i = 0; i < 2; i++)
 		d[i] = start(drains, &pipes[i][0]);
 	for (int i = 0; i < 4; i++)
 		w[i] = start(writer, NULL);
 	for (int i = 0; i < ROUNDS; i++) {
-		CHECK(dup2(pipes[i % 2][1], number) == number);
+		CHECK(dup2(pipes[i % 2][1], contended) == contended);
 		sched_yield();
 	}
 	stop = true;
 	for (int i = 0; i < 4; i++)
 		finish(w[i]);
-	CHECK(!close(number) && !close(pipes[0][1]) && !close(pipes[1][1]));
+	CHECK(!close(contended) && !close(pipes[0][1]) && !close(pipes[1][1]));
 	for (int i = 0; i < 2; i++)
 		sum += (long)finish(d[i]);
 	CHECK(sum == written);
@@ -186,7 +187,7 @@ static void replaced_under_writers(void)
 	close(pipes[1][0]);
 }
 
-/* --- whoever waited when the bytes came gets them --- */
+/* --- every reader that waited when the data arrived gets it --- */
 
 static int many[READERS][2];
 static atomic_int asleep;
@@ -267,15 +268,14 @@ static void told_and_closed(void (*way)(void))
 	}
 }
 
-/* --- whatever becomes of the numbers, each record is read once --- */
+/* --- whatever happens to the descriptors, each record is read once --- */
 
 #define STREAMS 8
-#define NUMBERS 4
-#define RECORDS                                                                        \
-	50 /* there is always room, to poll(2), too: it may be that nobody reads */
+#define FDS 4
+#define RECORDS 50 /* few enough that write never blocks, as possibly no thread reads */
 
 static int stream[STREAMS][2];
-static int place[NUMBERS];
+static int place[FDS];
 static atomic_uchar seen[STREAMS][RECORDS];
 static atomic_int writing;
 
@@ -298,7 +298,7 @@ static void saw(uint64_t record)
 	CHECK(!seen[record >> 32][(uint32_t)record]++);
 }
 
-/* 0: the end of a stream. */
+/* Returns false at the end of a stream. */
 static bool reads_one(int fd)
 {
 	uint64_t record;
@@ -315,18 +315,18 @@ static void *reads_records(void *arg)
 {
 	unsigned at = (unsigned)(long)arg;
 
-	while (reads_one(place[at++ % NUMBERS]))
+	while (reads_one(place[at++ % FDS]))
 		;
 	return NULL;
 }
 
-/* Each number means one stream after the other. */
+/* Makes each descriptor refer to one stream after another. */
 static void *changes(void *arg)
 {
 	for (unsigned i = 0; writing; i++) {
-		int at = place[i % NUMBERS], s = (int)(i % STREAMS);
+		int at = place[i % FDS], s = (int)(i % STREAMS);
 
-		switch (i / NUMBERS % 4) {
+		switch (i / FDS % 4) {
 		case 0:
 			close(at);
 			break;
@@ -349,7 +349,7 @@ static void read_once(void)
 	writing = STREAMS;
 	for (int i = 0; i < STREAMS; i++)
 		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, stream[i]));
-	for (int i = 0; i < NUMBERS; i++)
+	for (int i = 0; i < FDS; i++)
 		CHECK((place[i] = fcntl(stream[i][0], F_DUPFD, 700 + i)) == 700 + i);
 	for (long i = 0; i < 16; i++)
 		r[i] = start(reads_records, (void *)i);
@@ -371,7 +371,7 @@ static void read_once(void)
 			CHECK(seen[i][k]-- == 1);
 		close(stream[i][0]);
 	}
-	for (int i = 0; i < NUMBERS; i++)
+	for (int i = 0; i < FDS; i++)
 		close(place[i]);
 }
 
@@ -382,16 +382,16 @@ int main(void)
 	rounds(opens, closes, closes, closed_once);
 	puts("closed once");
 	rounds(opens, closes, looks, closed_once);
-	puts("seen or gone");
+	puts("a query sees the file or nothing");
 	rounds(opens_both, dups, closes, target_lives);
-	puts("a target lives");
-	RUN(replaced_under_writers);
+	puts("a failed dup2 changes nothing");
+	RUN(dup2_loses_no_written_byte);
 	puts("replaced under writers");
 	told_and_closed(by_close);
 	told_and_closed(by_range);
 	told_and_closed(by_dup2);
 	told_and_closed(by_threads);
-	puts("told and closed");
+	puts("waiting readers get the data");
 	for (int i = 0; i < 20; i++)
 		read_once();
 	puts("read once");

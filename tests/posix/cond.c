@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions: what each call gives, no signal is lost, and a cancelled waiter has the mutex. */
+/* Condition variables: the results of the calls, no lost signal, and a cancelled waiter
+ * holds the mutex. */
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 
-/* ---- what the calls give ---- */
+/* ---- results of the calls ---- */
 
 static void results(clockid_t clock)
 {
@@ -40,12 +41,12 @@ static void results(clockid_t clock)
 	soon = in_ms(CLOCK_REALTIME, 20);
 	SAY(pthread_cond_clockwait(&x, &checked, CLOCK_REALTIME, &soon));
 	SAY(pthread_cond_clockwait(&x, &checked, CLOCK_BOOTTIME, &soon));
-	SAY(pthread_mutex_lock(&checked)); /* it has it */
+	SAY(pthread_mutex_lock(&checked)); /* EDEADLK: it holds the mutex */
 	SAY(pthread_mutex_unlock(&checked));
 	SAY(pthread_cond_destroy(&x));
 }
 
-/* ---- a ring of few places between producers and consumers ---- */
+/* ---- a small ring buffer between producers and consumers ---- */
 
 static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER,
 		      not_empty = PTHREAD_COND_INITIALIZER;
@@ -90,7 +91,7 @@ static void *consume(void *arg)
 	}
 }
 
-static void ring(void)
+static void ring_loses_no_item(void)
 {
 	pthread_t t[2 * SIDE];
 
@@ -104,7 +105,7 @@ static void ring(void)
 	printf("eaten %ld\n", eaten);
 }
 
-/* ---- a baton that goes round: one signal for each turn ---- */
+/* ---- a baton goes round: one signal for each turn ---- */
 
 static int turn;
 
@@ -123,7 +124,7 @@ static void *passes(void *arg)
 	return NULL;
 }
 
-static void baton(void)
+static void baton_goes_round(void)
 {
 	pthread_t t[SIDE];
 
@@ -162,7 +163,7 @@ static void *waits(void *timed)
 	return NULL;
 }
 
-static void cancelled(void)
+static void cancelled_waiters_hold_the_mutex(void)
 {
 	pthread_t t[SIDE];
 
@@ -174,7 +175,7 @@ static void cancelled(void)
 		pthread_mutex_unlock(&held);
 		sched_yield();
 	}
-	pthread_mutex_lock(&held); /* they come back only when we leave */
+	pthread_mutex_lock(&held); /* no waiter returns before we unlock */
 	for (int i = 0; i < SIDE; i++)
 		CHECK(!pthread_cancel(t[i]));
 	usleep(1000);
@@ -182,10 +183,10 @@ static void cancelled(void)
 	pthread_mutex_unlock(&held);
 	for (int i = 0; i < SIDE; i++)
 		CHECK(finish(t[i]) == PTHREAD_CANCELED);
-	printf("had it %d\n", had_it);
+	printf("held the mutex %d\n", had_it);
 }
 
-/* ---- a recursive mutex, a robust one, a condition for one use ---- */
+/* ---- a condition variable that is destroyed and freed after one use ---- */
 
 static void *signals(void *arg)
 {
@@ -198,7 +199,7 @@ static void *signals(void *arg)
 	return NULL;
 }
 
-static void once(void)
+static void cond_is_freed_after_one_use(void)
 {
 	for (int i = 0; i < 200; i++) {
 		pthread_cond_t *x = malloc(sizeof(*x));
@@ -219,7 +220,7 @@ static void once(void)
 	puts("once");
 }
 
-/* ---- a handler in the midst of a wait ---- */
+/* ---- a handler interrupts a wait ---- */
 
 static pthread_cond_t h;
 static sem_t goes_on;
@@ -252,7 +253,7 @@ static void *waits_for_word(void *name)
 	return NULL;
 }
 
-/* Does t sleep, and under the drop-in for that? */
+/* Whether the thread sleeps, with user threads also whether it waits for `what`. */
 static bool sleeps_for(const char *name, const char *what, int task)
 {
 	char tid[16];
@@ -278,7 +279,8 @@ static pthread_t waiter(const char *name)
 	return t;
 }
 
-/* It does not come back: its cleanup handlers have the mutex, and the condition may go. */
+/* The wait does not return: the cleanup handlers hold the mutex, and the condition can
+ * be destroyed. */
 static void handler_ends_it(const char *name, int sig, void *result)
 {
 	pthread_t t = waiter(name);
@@ -306,7 +308,8 @@ static void *destroys(void *name)
 	return NULL;
 }
 
-/* Who has been told is in his handler yet: who destroys sleeps until he is through. */
+/* The woken thread is still in its handler: pthread_cond_destroy sleeps until the
+ * handler returns. */
 static void destroyed_meanwhile(void)
 {
 	pthread_t t = waiter("has a handler"), d;
@@ -334,7 +337,7 @@ static void destroyed_meanwhile(void)
 	finish(t);
 }
 
-static void handlers(void)
+static void handlers_interrupt_waits(void)
 {
 	struct sigaction a = { .sa_handler = on_usr1 };
 
@@ -352,10 +355,10 @@ int main(void)
 {
 	results(CLOCK_REALTIME);
 	results(CLOCK_MONOTONIC);
-	RUN(ring);
-	RUN(baton);
-	RUN(cancelled);
-	RUN(once);
-	RUN(handlers);
+	RUN(ring_loses_no_item);
+	RUN(baton_goes_round);
+	RUN(cancelled_waiters_hold_the_mutex);
+	RUN(cond_is_freed_after_one_use);
+	RUN(handlers_interrupt_waits);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread hears of the CPU time that it has spent although the kernel thread that the library
- * has for it does not run: at a call, and where it reads its clock. A child holds that kernel
- * thread as a debugger does; natively there is none. */
+/* A thread's CPU-time timer expires although the kernel thread of the library that
+ * receives its signals does not run: the thread gets the signal at its next call that
+ * waits, or when it reads its CPU clock. A child stops that kernel thread by ptrace.
+ * Natively there is no such kernel thread. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 static int ask[2], answer[2];
 static volatile int got;
 
-/* The library's in the parent; 0: none. */
+/* The parent's kernel thread "uk-signals", or 0. */
 static pid_t receiver(void)
 {
 	char path[300], name[32] = "";
@@ -42,7 +43,7 @@ static pid_t receiver(void)
 	return found;
 }
 
-/* It stands, if there is one, and we may. */
+/* Stops it, if it exists and ptrace is permitted. Returns its id or 0. */
 static pid_t hold(void)
 {
 	pid_t tid = receiver();
@@ -69,7 +70,7 @@ static int debugger(void)
 	return 0;
 }
 
-static void say(char c)
+static void tell_debugger(char c)
 {
 	CHECK(write(ask[1], &c, 1) == 1 && read(answer[0], &c, 1) == 1);
 }
@@ -82,7 +83,7 @@ static void on_timer(int sig, siginfo_t *info, void *uc)
 	got++;
 }
 
-/* By system calls, or libc's. */
+/* raw: use system calls instead of libc's functions. */
 static bool raw;
 
 static timer_t make(struct sigevent *ev)
@@ -145,7 +146,8 @@ static long spent_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Who waits then is not to wait for long: natively the signal has come before. */
+/* A thread that waits now must not wait long: natively the signal has
+ * arrived before. */
 static void at_a_wait(void)
 {
 	timer_t id = every_ms(1);
@@ -169,7 +171,7 @@ static void at_its_clock(void)
 	end(id);
 }
 
-static void none_has_a_number_below_0(void)
+static void negative_ids_are_refused(void)
 {
 	struct itimerspec is = { { 0, 0 }, { 1, 0 } };
 
@@ -182,16 +184,16 @@ static void *spends(void *arg)
 {
 	timer_t id = every_ms(900);
 
-	say('h');
+	tell_debugger('h');
 	for (int i = 0; i < 6; i++) {
 		raw = i % 2;
 		at_a_wait();
 		at_its_clock();
 	}
-	say('r');
+	tell_debugger('r');
 	raw = false;
 	end(id);
-	none_has_a_number_below_0();
+	negative_ids_are_refused();
 	return arg;
 }
 
@@ -213,6 +215,6 @@ int main(void)
 	run_in_thread(spends);
 	close(ask[1]);
 	CHECK(waitpid(child, &status, 0) == child && !status);
-	puts("heard");
+	puts("timers expired");
 	return 0;
 }

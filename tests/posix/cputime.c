@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each thread has a CPU time of its own, whoever runs on the same processor: by its clock, by
- * the clock that others have of it, by getrusage and by the system calls. No wall clock decides:
- * who sleeps while others compute has spent nothing. */
+/* Each thread has its own CPU time, whichever threads run on the same vp: by its own
+ * clock, by pthread_getcpuclockid, by getrusage and by system calls. No check uses the
+ * wall clock: a thread that sleeps while others compute has used no CPU time. */
 #include <sched.h>
 #include <semaphore.h>
 #include <sys/resource.h>
@@ -62,7 +62,7 @@ static void spin(long ns)
 		;
 }
 
-/* ---- who sleeps spends nothing ---- */
+/* ---- a sleeping thread uses no CPU time ---- */
 
 static void *sleeps(void *arg)
 {
@@ -74,7 +74,7 @@ static void *sleeps(void *arg)
 	CHECK(by_syscall() - before[1] < LITTLE);
 	CHECK(usage() - before[2] < LITTLE);
 	spin(MUCH);
-	t = usage(); /* which has whole microseconds */
+	t = usage(); /* in whole microseconds */
 	CHECK(t - before[2] >= MUCH - 1000);
 	CHECK(mine() - before[0] >= t - before[2] - 1000);
 	return arg;
@@ -86,7 +86,7 @@ static void *spins_much(void *arg)
 	return arg;
 }
 
-static void each_has_its_own(void)
+static void sleeping_uses_no_cpu_time(void)
 {
 	pthread_t t = start(sleeps, NULL);
 
@@ -95,10 +95,10 @@ static void each_has_its_own(void)
 	run_in_thread(spins_much);
 	sem_post(&goes);
 	finish(t);
-	puts("its own");
+	puts("each thread has its own");
 }
 
-/* ---- the clock that others have ---- */
+/* ---- pthread_getcpuclockid ---- */
 
 static void *spins_and_sleeps(void *name)
 {
@@ -119,7 +119,7 @@ static bool sleeps_now(const char *name)
 	       (user_thread_known(name) ? user_thread_parked(name) : task_sleeps(tid));
 }
 
-static void others_see_it(void)
+static void others_read_the_clock(void)
 {
 	static char name[] = "spins";
 	pthread_t t = start(spins_and_sleeps, name);
@@ -130,26 +130,26 @@ static void others_see_it(void)
 	CHECK(!pthread_getcpuclockid(t, &clock));
 	CHECK(!clock_getres(clock, &ts) && !ts.tv_sec && ts.tv_nsec == 1);
 	then = ns_of(clock);
-	while (ns_of(clock) < then + LITTLE) /* it goes on while it runs */
+	while (ns_of(clock) < then + LITTLE) /* runs with its thread */
 		;
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	while (!sleeps_now(name))
 		sched_yield();
-	run_in_thread(spins_much); /* on its vp: it has left */
+	run_in_thread(spins_much); /* by now the thread has left its vp */
 	then = ns_of(clock);
 	CHECK(then >= LITTLE);
 	run_in_thread(spins_much);
-	CHECK(ns_of(clock) == then); /* and stands while it sleeps */
+	CHECK(ns_of(clock) == then); /* the clock stops while the thread sleeps */
 	sem_post(&gone);
 	finish(t);
-	while (!clock_gettime(clock,
-			      &ts)) /* who was joined is natively there for a moment */
+	while (
+	    !clock_gettime(clock, &ts)) /* natively it exists a moment after the join */
 		sched_yield();
 	CHECK(errno == EINVAL);
 	puts("seen by others");
 }
 
-/* ---- a child's begins anew ---- */
+/* ---- the clock of a forked child begins at 0 ---- */
 
 static void *forks(void *arg)
 {
@@ -169,8 +169,8 @@ int main(void)
 {
 	setenv("UK_VPS", "1", 1);
 	CHECK(!sem_init(&goes, 0, 0) && !sem_init(&gone, 0, 0));
-	RUN(each_has_its_own);
-	RUN(others_see_it);
+	RUN(sleeping_uses_no_cpu_time);
+	RUN(others_read_the_clock);
 	run_in_thread(forks);
 	puts("forked");
 	return 0;

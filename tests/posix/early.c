@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main has used what the runtime does for it before there is any thread: the first one is
- * interrupted all the same, while it computes, by a handler that runs on the thread's stack. */
+/* main uses semaphores, sleeps and mutexes before the first thread exists. A signal
+ * still interrupts the first thread while it computes, and the handler runs on the
+ * thread's stack. */
 #include <semaphore.h>
 #include <signal.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread ends its kernel thread by an instruction of its own, which no library sees: the others
- * go on, those that wait and those that come later, and so do calls that concern all of them. */
+/* A thread ends its kernel thread by a raw SYS_exit instruction, which no library sees.
+ * The other threads go on, new threads run, and calls that reach all kernel threads
+ * work. */
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +59,7 @@ static void all_answer(void)
 		CHECK(read(back[0], &c, 1) == 1);
 }
 
-/* libc, and the library, ask each kernel thread that there is. */
+/* libc and the library contact each kernel thread in these calls. */
 static void calls_for_all(void)
 {
 	int status;

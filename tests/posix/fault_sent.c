@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SIGSEGV and SIGBUS that somebody sends, no instruction, end a process as natively, or are
- * ignored: in a thread, in a child of one, by the parent. */
+/* SIGSEGV and SIGBUS that are sent, not caused by an instruction, end the process or
+ * are ignored as they are natively. They are sent in a thread, in its forked child, or
+ * by the parent. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -64,7 +65,7 @@ static void *acts(void *arg)
 		*nowhere = 1;
 	}
 	if (wanted == SIG_DFL && ways != IN_CHILD)
-		for (;;) /* another thread may have it, a moment later */
+		for (;;) /* another thread may take it a moment later */
 			pause();
 	_exit(7);
 	return arg;
@@ -93,7 +94,7 @@ static int run(void)
 		CHECK(read(there[0], &c, 1) == 1);
 		CHECK(!kill(pid, sig));
 	}
-	/* who dies of it has no other end */
+	/* a child that is to die of the signal must not end by end-of-file first */
 	if (ways != BY_PARENT || wanted != SIG_DFL)
 		close(go[1]);
 	close(there[0]);

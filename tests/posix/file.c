@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read, write and their forms: on pipes and files, whole and in parts, and what they refuse. */
+/* read, write and their variants on pipes and files: whole and partial transfers, and
+ * errors. Also file locks. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
@@ -12,7 +13,7 @@
 
 #define BIG (1 << 20)
 
-static void *volatile bad_place = (void *)8; /* the compiler is not to know */
+static void *volatile bad_place = (void *)8; /* hidden from the compiler */
 #define BAD bad_place
 
 static int p[2];
@@ -46,7 +47,7 @@ static void *write_big(void *arg)
 {
 	for (int i = 0; i < BIG; i++)
 		big[i] = (char)(i * 7);
-	CHECK(write(p[1], big, BIG) == BIG); /* many times what a pipe holds */
+	CHECK(write(p[1], big, BIG) == BIG); /* many times the size of a pipe */
 	return arg;
 }
 
@@ -146,7 +147,7 @@ static void *files(void *arg)
 	return arg;
 }
 
-/* The second to open a lock file's lock waits for the first. */
+/* A thread that locks a locked file waits for the holder. */
 static void *lock_waits(void *arg)
 {
 	int fd = open(arg, O_RDWR);

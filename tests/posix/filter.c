@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that confines itself: its filter kills for whatever a program of its kind does not
- * call. Ours are to be among what it calls. */
+/* A program confines itself with a seccomp filter that kills it for system calls that
+ * such a program does not make. The library must not make them either. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1),                               \
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
-/* What looks into processes, and what has to do with none of this. */
+/* Forbids calls that look into processes, and some unrelated ones. */
 static void confine(void)
 {
 	struct sock_filter f[] = {
@@ -34,11 +34,11 @@ static void confine(void)
 		      &p) == 0);
 }
 
-enum { MANY = 100 }; /* as many stacks are made by the dozen */
+enum { MANY = 100 }; /* so many stacks are created in batches */
 
 static int pair[2];
 
-/* The message stands in memory that is nobody's stack. */
+/* The message is on the heap, not on a stack. */
 static void *passes_one(void *arg)
 {
 	size_t room = CMSG_SPACE(sizeof(int));
@@ -75,8 +75,8 @@ int main(void)
 	pthread_t t, many[MANY];
 
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	finish(start(waits_a_while, NULL)); /* the runtime runs */
-	RUN(confine);
+	finish(start(waits_a_while, NULL)); /* starts the runtime */
+	confine();
 	passes_one(NULL);
 	t = start(waits_a_while, NULL);
 	finish(start(passes_one, NULL));

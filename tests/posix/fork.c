@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread forks, and its child lives on with the threads that it makes; vfork, spawn, system
- * and popen beside running threads; programs start with the mask of the thread that starts
- * them; the handlers and masks of a child. */
+/* A thread forks, and its child lives on with threads that it creates. vfork,
+ * posix_spawn, system and popen work beside running threads. Programs start with the
+ * mask of the thread that starts them. Handlers and masks work in a child. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ static void child_lives(void)
 	pthread_t t[8];
 	int n = 0;
 
-	/* one of the parent's may have had it when it forked */
+	/* the thread that held it in the parent does not exist here */
 	CHECK(!pthread_mutex_init(&mutex, NULL));
 	for (int i = 0; i < 8; i++)
 		CHECK(!pthread_create(&t[i], NULL, adds, &n));
@@ -110,12 +110,13 @@ static void *forks(void *arg)
 	printf("child ends by %d\n", ends_with(pid));
 	pid = fork();
 	if (!pid)
-		pthread_exit(NULL); /* its last thread: status 0 */
+		pthread_exit(NULL); /* its last thread ends: status 0 */
 	printf("child's last thread: %d\n", ends_with(pid));
 	return arg;
 }
 
-/* Of the first 28 signals: what the two of libc's were before is nobody's business. */
+/* Only the first 28 signals: the initial state of libc's two internal signals does not
+ * matter. */
 #define WANTED "s/^Sig\\(Blk\\|Ign\\).*\\(.......\\)$/\\1 \\2/p"
 static const char show[] = "sed -n '" WANTED "' /proc/self/status";
 
@@ -143,7 +144,7 @@ static void *starts(void *arg)
 	CHECK(ends_with(pid) == 0);
 	pid = vfork();
 	if (!pid) {
-		/* what programs do there, though POSIX says that they may not */
+		/* programs do this after vfork, although POSIX forbids it */
 		struct sigaction dfl = { .sa_handler = SIG_DFL };
 
 		close(100);
@@ -162,8 +163,9 @@ static void *starts(void *arg)
 	return arg;
 }
 
-/* A child's new thread has no values, whatever those had that were lost. */
-#define KEYS 40 /* libc keeps the first 32 elsewhere than the others */
+/* A new thread in a child has no thread-specific values, whatever values the parent's
+ * threads had. */
+#define KEYS 40 /* libc keeps the first 32 in another place */
 static pthread_key_t keys[KEYS];
 static pthread_barrier_t both;
 
@@ -180,7 +182,7 @@ static void *has_values(void *arg)
 	return (void *)had;
 }
 
-static void keys_of_the_lost(void)
+static void no_values_of_the_parents_threads(void)
 {
 	pthread_t t;
 	void *had;
@@ -197,7 +199,7 @@ static void keys_of_the_lost(void)
 		CHECK(!pthread_join(t, &had));
 		_exit(had != NULL);
 	}
-	printf("keys: %d\n", ends_with(pid));
+	printf("old values: %d\n", ends_with(pid));
 	pthread_barrier_wait(&both);
 	CHECK(!pthread_join(t, &had) && !had);
 	for (int i = 0; i < KEYS; i++)
@@ -218,11 +220,11 @@ int main(void)
 	CHECK(!pthread_join(t, NULL));
 	CHECK(!pthread_create(&t, NULL, starts, NULL));
 	CHECK(!pthread_join(t, NULL));
-	pid = fork(); /* main does */
+	pid = fork(); /* main forks */
 	if (!pid)
 		child_lives();
-	printf("main's: %d\n", ends_with(pid));
-	RUN(keys_of_the_lost);
+	printf("main's child: %d\n", ends_with(pid));
+	RUN(no_values_of_the_parents_threads);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < 3; i++)
 		CHECK(!pthread_join(b[i], NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler forks, where it has interrupted a thread that computes, that waits in a call, or main.
- * The child lives: in the handler it makes threads and starts programs, which block no more
- * than it did; it comes back from the handler and goes on; what is sent to it arrives. */
+/* A handler forks. It interrupts a thread that computes or waits in a call. In the
+ * handler the child creates threads and starts programs, which inherit its signal mask.
+ * The child also returns from the handler and goes on, and signals reach it. */
 #include <sched.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -31,8 +31,8 @@ static void on_fork(int sig)
 		if (child)
 			_exit(child());
 		in_child = 1;
-		CHECK(dup2(nothing, ends[0]) == ends[0]); /* or it waits for ever */
-		return;                                   /* and goes on */
+		CHECK(dup2(nothing, ends[0]) == ends[0]); /* so that read returns */
+		return;
 	}
 	CHECK(waitpid(pid, &status, 0) == pid);
 	handled++;
@@ -86,7 +86,7 @@ static int forks(void)
 	return waitpid(pid, &st, 0) == pid ? WEXITSTATUS(st) : 98;
 }
 
-/* In a child that has come back from its handler: to the code that was interrupted. */
+/* The child, after it returned from the handler to the interrupted code. */
 static _Noreturn void goes_on(void)
 {
 	kill(getpid(), SIGUSR2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child of _Fork, or of clone with memory of its own, has one thread and no runtime, and calls
- * what POSIX lets it call, and more that works natively: its calls are libc's. */
+/* A child of _Fork, or of clone without shared memory, has one thread and no runtime.
+ * Calls in it go to libc: those that POSIX allows, and others that work natively. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 
 #include "posix.h"
 
-static int s[2]; /* the child has s[0] */
+static int s[2]; /* the child uses s[0] */
 static volatile sig_atomic_t handled;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -74,7 +74,7 @@ static int child(void *arg)
 	_exit(7);
 }
 
-/* How the child is made. */
+/* -- ways to create the child -- */
 static pid_t by_fork_only(void)
 {
 	pid_t pid = _Fork();
@@ -116,7 +116,8 @@ static void *forks(void *how)
 	return NULL;
 }
 
-/* The table of files is the parent's as well: it leaves that before it closes. */
+/* The child shares the parent's descriptor table. CLOSE_RANGE_UNSHARE gives it its own
+ * before it closes. */
 static int has_own_table(void *arg)
 {
 	int fd = *(int *)arg;
@@ -145,14 +146,14 @@ int main(void)
 		finish(start(forks, by_fork_only));
 		finish(start(forks, by_clone));
 		finish(start(forks, by_system_call));
-		puts("of a thread");
+		puts("forked by a thread");
 		forks(by_fork_only);
 		forks(by_clone);
 		forks(by_system_call);
-		puts("of main");
+		puts("forked by main");
 	}
 	run_in_thread(shares_files);
 	shares_files(NULL);
-	puts("its own table");
+	puts("a descriptor table of its own");
 	return 0;
 }

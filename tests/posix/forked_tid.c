@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one thread of a forked child has the id of its process, whoever forked: to itself, to the
- * kernel and to the threads that it makes. */
+/* The one thread of a forked child has its process's id as thread id, whichever thread
+ * forked. It sees this itself, and so do the kernel and the threads that it creates. */
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -51,7 +51,7 @@ static void signals_itself(void)
 	gets(4);
 }
 
-static void is_told_of_itself(void)
+static void its_id_works_in_scheduling_calls(void)
 {
 	struct sched_param p = { .sched_priority = 0 };
 	cpu_set_t set;
@@ -116,7 +116,7 @@ static void in_child(int generation)
 	first = pthread_self();
 	is_its_process();
 	signals_itself();
-	is_told_of_itself();
+	its_id_works_in_scheduling_calls();
 	another_signals_it();
 	is_its_process();
 	signals_itself();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* syscall(SYS_futex, ...): locks that a program makes for itself. */
+/* syscall(SYS_futex, ...), as programs use it for locks of their own. */
 #include <linux/futex.h>
 #include <semaphore.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ static void results(void)
 	TRY(&x, 99 | flags, 0, NULL);
 }
 
-/* -- a mutex of three states -- */
+/* -- a mutex with three states -- */
 
 static uint32_t lock;
 static long total;
@@ -88,7 +88,7 @@ static void crowd(void)
 	printf("total %ld\n", total);
 }
 
-/* -- bits, and moving waiters -- */
+/* -- bit sets, and requeued waiters -- */
 
 static uint32_t gate, other;
 static int in, out;
@@ -112,7 +112,7 @@ static void moved(void)
 	in = out = 0;
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(waits, (void *)(intptr_t)(i % 2 ? 1 : 2));
-	/* all sleep when all can be moved there and back */
+	/* all threads sleep once all can be requeued there and back */
 	do {
 		n = syscall(SYS_futex, &gate, FUTEX_CMP_REQUEUE | flags, 0, 1000L,
 			    &other, 0);
@@ -123,21 +123,21 @@ static void moved(void)
 	} while (n < THREADS);
 	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
 	n = syscall(SYS_futex, &gate, FUTEX_WAKE_BITSET | flags, 1000, NULL, NULL, 1);
-	printf("odd ones %ld\n", n);
+	printf("woken by bit %ld\n", n);
 	n = syscall(SYS_futex, &other, FUTEX_WAKE_OP | flags, 1, 1000L, &gate,
 		    FUTEX_OP(FUTEX_OP_OR, 2, FUTEX_OP_CMP_GE, 1));
-	printf("the rest %ld\n", n);
+	printf("woken by FUTEX_WAKE_OP %ld\n", n);
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
 }
 
-/* -- one that waits for several words: a private wake of either finds it -- */
+/* -- futex_waitv: a private wake of either word wakes the waiter -- */
 
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
 
-/* As the kernel's struct futex_waitv, which old headers lack. */
+/* The kernel's struct futex_waitv, which is missing in old headers. */
 struct word_waited {
 	uint64_t value, word;
 	uint32_t flags, reserved;
@@ -162,7 +162,7 @@ static void *waits_for_two(void *arg)
 	return (void *)r;
 }
 
-static void one_of_two(void)
+static void private_wake_wakes_waitv(void)
 {
 	pthread_t t;
 	void *which;
@@ -172,16 +172,16 @@ static void one_of_two(void)
 		return;
 	}
 	t = start(waits_for_two, NULL);
-	/* a wake that finds somebody: it slept in the kernel */
+	/* a wake that wakes a thread: the thread slept in the kernel */
 	while (syscall(SYS_futex, &two[1], FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1) == 0)
 		usleep(1000);
 	pthread_join(t, &which);
 	printf("word %ld\n", (long)(intptr_t)which);
 }
 
-/* -- with a process that knows nothing of us -- */
+/* -- between two processes -- */
 
-static void between_processes(void)
+static void processes_share_a_word(void)
 {
 	uint32_t *turn =
 	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -208,7 +208,7 @@ static void between_processes(void)
 
 static void *in_thread(void *arg)
 {
-	between_processes();
+	processes_share_a_word();
 	return arg;
 }
 
@@ -224,7 +224,8 @@ static void *identity(void *arg)
 
 static sem_t asked;
 
-/* Natively nobody could join who has done this: libc waits for the word that was there. */
+/* Natively this thread could not be joined: libc's join waits for the word that
+ * set_tid_address replaced. */
 static void *asks_by_its_word(void *arg)
 {
 	static int word;
@@ -243,10 +244,10 @@ int main(void)
 		crowd();
 		moved();
 	}
-	RUN(one_of_two);
+	RUN(private_wake_wakes_waitv);
 	identity(NULL);
 	finish(start(identity, NULL));
-	RUN(between_processes);
+	RUN(processes_share_a_word);
 	finish(start(in_thread, NULL));
 	pthread_detach(start(asks_by_its_word, NULL));
 	sem_wait(&asked);

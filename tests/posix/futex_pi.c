@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private futexes that know their owner (FUTEX_LOCK_PI), as a program uses them that makes locks
- * of its own: the word holds the owner's gettid(). */
+/* Private priority-inheritance futexes (FUTEX_LOCK_PI), used by a program with its own
+ * locks: the futex word holds the owner's gettid(). */
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdint.h>
@@ -60,13 +60,13 @@ static void *takes_turns(void *arg)
 	return arg;
 }
 
-static void one_at_a_time(void)
+static void pi_locks_exclude(void)
 {
 	pthread_t t[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(takes_turns, NULL);
-	takes_turns(NULL); /* main is one of them */
+	takes_turns(NULL); /* main takes turns, too */
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
 	CHECK(!word);
@@ -79,7 +79,7 @@ static void *results(void *arg)
 
 	FAILS(pi(FUTEX_UNLOCK_PI, NULL), EPERM);
 	FAILS(pi(FUTEX_LOCK_PI, &bad), EINVAL);
-	if (arg) { /* main has it */
+	if (arg) { /* main holds the lock */
 		FAILS(pi(FUTEX_TRYLOCK_PI, NULL), EAGAIN);
 		FAILS(pi(FUTEX_LOCK_PI, &past), ETIMEDOUT);
 		return NULL;
@@ -111,8 +111,8 @@ static bool sleeps(const char *name)
 					      : task_sleeps(tid));
 }
 
-/* Unlocking hands it on; a wake is not for who waits for a lock. */
-static void handed_on(void)
+/* FUTEX_UNLOCK_PI hands the lock to the waiter. */
+static void unlock_hands_over(void)
 {
 	static char name[] = "waits";
 	pthread_t t;
@@ -132,7 +132,7 @@ static void handed_on(void)
 int main(void)
 {
 	run_in_thread(results);
-	RUN(one_at_a_time);
-	RUN(handed_on);
+	RUN(pi_locks_exclude);
+	RUN(unlock_hands_over);
 	return 0;
 }

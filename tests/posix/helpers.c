@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libc's kernel threads for SIGEV_THREAD are threads of the process's: it lives on when all
- * others have left by pthread_exit. Not in a forked child, which has none. */
+/* libc's helper kernel threads for SIGEV_THREAD count as threads of the process: it
+ * lives on when all other threads have called pthread_exit. A forked child has no
+ * helper, so it ends. */
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "posix.h"
 
-#define AFTER_MS 30 /* the process would have ended */
+#define AFTER_MS 30 /* without the helper the process ends before this */
 
 static void called(union sigval v)
 {
@@ -41,7 +42,7 @@ static void timer_and_threads(void)
 	arm(AFTER_MS);
 }
 
-/* The child of who has such a timer has nobody. */
+/* The forked child of a process with such a timer has no helper thread. */
 static void child(void)
 {
 	int status;

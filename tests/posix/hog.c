@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that compute for long, beside others that want to run: to the program and to the
- * kernel they are threads as all others are. */
+/* Threads that compute for long beside threads that want to run. To the program and to
+ * the kernel they are ordinary threads. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 
 static atomic_int over, nicest, turn;
 
-/* Seen by itself as the program sees it, and it computes all the while. */
+/* Reads its own priority all the time while it computes. */
 static void *computes(void *arg)
 {
 	while (!atomic_load(&over)) {
@@ -48,7 +48,7 @@ static void a_hog_keeps_its_priority(void)
 	CHECK(atomic_load(&nicest) == normal);
 }
 
-/* As redis's I/O threads do: each waits for its turn and computes for it. */
+/* As redis's I/O threads do: each thread spins until it is its turn, then computes. */
 static void *spins(void *arg)
 {
 	long me = (long)arg;

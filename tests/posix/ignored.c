@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal that becomes ignored is pending nowhere any more (POSIX, sigaction), also where ignoring
- * it is the default. */
+/* When a signal becomes ignored it is discarded wherever it is pending (POSIX,
+ * sigaction). This includes SIG_DFL for signals whose default is to be ignored. */
 #include <signal.h>
 
 #include "posix.h"

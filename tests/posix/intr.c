@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call that may sleep, interrupted by a handler with SA_RESTART and by one without: it
- * ends with EINTR or with what it had transferred, or goes on, as natively. Three tables: a
- * signal for a thread, one for the process that this thread alone lets through, and one for
- * main.
- *
- * No clock decides. Who kicks knows that the call sleeps (asleep.h) before he sends the signal;
- * then that the handler has run; then waits until the call is over, or sleeps again. */
+/* Every call that may sleep, interrupted by a handler with SA_RESTART and by one
+ * without. As natively, it ends with EINTR or with what it transferred, or it goes on.
+ * There are three tables: a signal for a thread, a signal for the process that only
+ * this thread does not block, and one for main. The result does not depend on time. The
+ * sender waits until the call sleeps (asleep.h), sends the signal, waits until the
+ * handler has run, and then waits until the call is over or sleeps again. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <mqueue.h>
@@ -34,8 +33,8 @@
 #include "asleep.h"
 #include "posix.h"
 
-#define TIMES 3   /* a call that goes on is interrupted so often */
-#define LONG 1000 /* s: no limit is ever reached */
+#define TIMES 3   /* signals for a call that goes on */
+#define LONG 1000 /* seconds; no limit expires */
 
 struct row {
 	const char *name;
@@ -46,10 +45,10 @@ struct row {
 	long *arg; /* ... with this argument; NULL: any */
 };
 
-/* ---- what the calls are made on ---- */
+/* ---- the objects that the calls use ---- */
 
 static int fd[4];
-static long on; /* of those: the descriptor that the call is made on, or an id */
+static long on; /* the file descriptor or id that the call uses */
 static char dir[64], path[80], buf[1 << 20];
 static pid_t child;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -294,7 +293,7 @@ static void call_it(void)
 	CHECK(!connect_to_place(fd[1]));
 }
 
-/* nobody more gets in */
+/* no further connection fits */
 static void full_listener(void)
 {
 	listener();
@@ -485,7 +484,7 @@ static void send_to_queue(void)
 	CHECK(!msgsnd(queue, &message, 1, 0));
 }
 
-/* as many as may lie in it, and the one that waits */
+/* removes all messages, also that of a waiting sender */
 static void empty_queue(void)
 {
 	while (msgrcv(queue, &message, sizeof(message.text), 0, IPC_NOWAIT) >= 0)
@@ -587,7 +586,8 @@ static struct timespec *later_mono(void)
 	return &t;
 }
 
-/* What is left of LONG: told if it can be true. The kernel's may be more, by the timer's slack. */
+/* Prints whether the rest of LONG is plausible. The kernel may add the
+ * timer's slack. */
 static long was_left(long r, long s)
 {
 	int err = errno;
@@ -597,13 +597,13 @@ static long was_left(long r, long s)
 	return r;
 }
 
-/* What the call that has given r has left there. */
+/* The same for `left`, after a call that returned r. */
 static long some_left(long r)
 {
 	return was_left(r, left.tv_sec + 1);
 }
 
-/* An error number as a call that sets errno. */
+/* Turns an error number into -1 and errno. */
 static long by_errno(int r)
 {
 	errno = r;
@@ -775,7 +775,7 @@ CALL(c_sigwait, ({
 CALL(c_sigwaitinfo, sigwaitinfo(&waited, NULL) == SIGUSR2 ? 2 : -1)
 CALL(c_sigtimedwait, sigtimedwait(&waited, NULL, SPAN) == SIGUSR2 ? 2 : -1)
 
-/* ---- who is interrupted, and who does it ---- */
+/* ---- the interrupted thread, and the sender ---- */
 
 static pthread_t target;
 static char target_tid[16];
@@ -800,7 +800,7 @@ static void an_epoll(void)
 	on = fd[2];
 }
 
-/* the other way round */
+/* the calls use the write end */
 static void empty_pipe_out(void)
 {
 	int p[2];
@@ -963,7 +963,7 @@ static void put(int *p, int v)
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
 
-/* Who is interrupted. */
+/* Runs in the interrupted thread. */
 static void calls(void)
 {
 	for (;;) {
@@ -991,7 +991,8 @@ static bool sleeps(const struct row *r)
 	       (r->nr != ANY_CALL && some_task_in(r->nr, r->arg ? *r->arg : ANY_CALL));
 }
 
-/* True: it is over. Asleep first: after its end it sleeps, too. */
+/* Waits until the call is over (true) or sleeps (false). Looks at the sleep first, as
+ * the thread also sleeps after the call. */
 static bool over(const struct row *r)
 {
 	for (;;) {
@@ -1119,8 +1120,8 @@ int main(void)
 	to_thread(&usr1, false);
 	to_thread(&usr1, true);
 	t = start(kicks_main, NULL);
-	RUN(is_called);
-	RUN(calls);
+	is_called();
+	calls();
 	finish(t);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/s", dir);

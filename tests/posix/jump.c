@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sigsetjmp and siglongjmp, getcontext and its kin: the mask that was saved comes back, the
- * thread's own, out of a handler or not; and programs that switch stacks by themselves, inside
- * threads, park on these. */
+/* sigsetjmp and siglongjmp, getcontext and related calls: they restore the thread's
+ * saved mask, from a handler or elsewhere. Threads that switch stacks themselves park
+ * on those stacks. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ static void handle(int sig, void (*fn)(int), int flags, int also_blocks)
 	CHECK(!sigaction(sig, &a, NULL));
 }
 
-/* USR1, USR2 and HUP, whichever are blocked, as bits. */
+/* Which of USR1, USR2 and HUP are blocked, as bits. */
 static int blocked(void)
 {
 	sigset_t set;
@@ -73,13 +73,13 @@ static void jumps_here(void)
 	printf("without: %d\n", blocked());
 	block(1);
 	sigsetjmp(env, 1);
-	if (!_setjmp(env)) { /* the buffer had one */
+	if (!_setjmp(env)) { /* the buffer held a mask before */
 		block(6);
 		siglongjmp(env, 1);
 	}
 	printf("no more: %d\n", blocked());
 	block(1);
-	if (!(setjmp)(env)) { /* the function, not the macro */
+	if (!(setjmp)(env)) { /* calls the function, not the macro */
 		block(6);
 		longjmp(env, 1);
 	}
@@ -121,7 +121,8 @@ static void lets_through_what_is_pending(void)
 	handled = 0;
 }
 
-/* What FORTIFY makes of longjmp: the alternate stack lies above the one that is jumped to. */
+/* The function that FORTIFY calls for longjmp. Here the alternate stack lies above the
+ * target stack. */
 extern void __longjmp_chk(struct __jmp_buf_tag *, int) __attribute__((noreturn));
 static char *high;
 
@@ -161,7 +162,7 @@ static void goes_on(void)
 		setcontext(&here);
 }
 
-/* USR1, USR2 and HUP in a context, as bits. */
+/* Which of USR1, USR2 and HUP a context blocks, as bits. */
 static int blocks(const ucontext_t *uc)
 {
 	return sigismember(&uc->uc_sigmask, SIGUSR1) |
@@ -193,7 +194,8 @@ static void adds(int a, int b, int c, int d, int e, int f, int g, int h, int i)
 	block(4);
 }
 
-/* It goes on with the mask that was made for it, and its uc_link with its own. */
+/* The new context runs with the mask that was set in it, and uc_link resumes with its
+ * own mask. */
 static void makes_one(void)
 {
 	block(2);
@@ -238,7 +240,7 @@ struct co {
 	long sum;
 };
 
-/* It parks on a stack of its own. */
+/* This coroutine parks on a stack of its own. */
 static void co_main(unsigned low, unsigned upper)
 {
 	struct co *c = (struct co *)((uintptr_t)low | (uintptr_t)upper << 32);
@@ -294,7 +296,8 @@ static void *feeds(void *arg)
 	return NULL;
 }
 
-/* Two coroutines in turn, each with a mask, and a writer that they wait for. */
+/* Two coroutines run in turn, one of them with a mask. Each waits for its own
+ * writer. */
 static void *has_coroutines(void *sum)
 {
 	static __thread struct co a, b;
@@ -312,7 +315,7 @@ static void *has_coroutines(void *sum)
 		co_step(&b);
 		CHECK(errno == i && blocked() == 1);
 	}
-	co_step(&b); /* its end, by uc_link */
+	co_step(&b); /* it returns through uc_link */
 	finish(feeder[0]);
 	finish(feeder[1]);
 	*(long *)sum = a.sum + b.sum;
@@ -321,7 +324,7 @@ static void *has_coroutines(void *sum)
 	return NULL;
 }
 
-static void a_crowd_has_coroutines(void)
+static void many_threads_switch_coroutines(void)
 {
 	pthread_t t[CROWD];
 	long sum[CROWD], all = 0;
@@ -335,7 +338,7 @@ static void a_crowd_has_coroutines(void)
 	printf("coroutines: %ld\n", all);
 }
 
-/* -- a context that wanders -- */
+/* -- a context that moves between threads -- */
 
 static struct co wanderer;
 
@@ -348,7 +351,7 @@ static void *steps(void *arg)
 	return arg;
 }
 
-static void wanders(void)
+static void a_context_moves_between_threads(void)
 {
 	block(1);
 	co_begin(&wanderer, 1);
@@ -386,8 +389,8 @@ int main(void)
 	CHECK(high != MAP_FAILED);
 	run_in_thread(all_of_it);
 	all_of_it(NULL);
-	RUN(a_crowd_has_coroutines);
-	RUN(wanders);
+	RUN(many_threads_switch_coroutines);
+	RUN(a_context_moves_between_threads);
 	run_in_thread(all_of_it);
 	return 0;
 }

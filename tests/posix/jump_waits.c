@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler of main's interrupts its wait for a lock, and leaves it by a jump, waits itself, or
- * looks at what it was sent. Nobody has main's place in a queue afterwards, whatever lies where
- * main had stood. Before there is any thread, and with some. */
+/* A handler interrupts a wait of main for a lock. It leaves by a jump, waits itself, or
+ * reads the siginfo. Afterwards main is in no queue, even if its old stack frame is
+ * overwritten. Each case runs before any thread exists and with some threads. */
 #include <linux/futex.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static void handle(int sig, void (*fn)(int), int flags)
 	CHECK(!sigaction(sig, &a, NULL));
 }
 
-/* -- who sends: a process, so that main may be alone -- */
+/* -- signals are sent by a process, so that main may be the only thread -- */
 
 static bool process_sleeps(pid_t pid)
 {
@@ -63,8 +63,9 @@ static bool to_main(int sig, int value)
 	return !syscall(SYS_rt_tgsigqueueinfo, main, main, sig, &info);
 }
 
-/* It sends the signals in that order once main sleeps, after it has left this function: not while a
- * fork waits for its turn. value: their place in it. */
+/* Starts a child that sends the signals in order once main sleeps. It waits until main
+ * has left this function, as main may also sleep in fork. The value of a signal is its
+ * index from 1. */
 static pid_t sender(const int *sigs, int n)
 {
 	int p[2];
@@ -94,7 +95,7 @@ static void sent(pid_t child)
 	CHECK(waitpid(child, &status, 0) == child && !status);
 }
 
-/* -- waits that never end by themselves -- */
+/* -- waits that do not end by themselves -- */
 
 static void in_mutex(void)
 {
@@ -137,7 +138,7 @@ static void in_join(void)
 	pthread_join(sleeper, NULL);
 }
 
-/* -- and what comes after them -- */
+/* -- checks after the jump -- */
 
 static void *locks(void *arg)
 {
@@ -182,7 +183,7 @@ static void after_futex(void)
 	run_in_thread(wakes);
 }
 
-/* libc takes the mutex again for who jumps out. */
+/* libc locks the mutex again before the handler's jump leaves the wait. */
 static void after_cond(void)
 {
 	CHECK(pthread_mutex_trylock(&held) == EBUSY && !pthread_mutex_unlock(&held));
@@ -210,7 +211,7 @@ static void after_join(void)
 static const struct {
 	const char *name;
 	void (*waits)(void), (*after)(void);
-	bool threads; /* it makes no sense without */
+	bool threads; /* the case needs another thread */
 } cases[] = {
 	{ "mutex", in_mutex, after_mutex, false },
 	{ "timed mutex", in_timed_mutex, after_mutex, false },
@@ -230,7 +231,7 @@ static void begin(void)
 	CHECK(!pthread_mutex_lock(&mutex) && !pthread_rwlock_rdlock(&rwlock));
 }
 
-/* Whatever lay below the caller is something else. */
+/* Overwrites the stack below the caller. */
 static __attribute__((noinline)) void spoil(void)
 {
 	volatile char there[8192];
@@ -261,7 +262,7 @@ static void jumps_out(int i, int flags, bool threads)
 	printf("%s, %d, %d: left\n", cases[i].name, flags != 0, threads);
 }
 
-/* -- a handler that waits in its turn -- */
+/* -- a handler that waits itself -- */
 
 static void waits_too(int sig)
 {
@@ -300,7 +301,7 @@ static void handler_waits(void)
 	printf("a handler waits: %d\n", handled);
 }
 
-/* -- what it is told -- */
+/* -- the siginfo that the handler gets -- */
 
 static void notes(int sig, siginfo_t *info, void *uc)
 {
@@ -325,10 +326,10 @@ static void is_told(void)
 	child = sender(three, 3);
 	CHECK(!pthread_mutex_lock(&mutex));
 	sent(child);
-	printf("told: %d, %d %d %d\n", handled, values[0], values[1], values[2]);
+	printf("siginfo: %d, %d %d %d\n", handled, values[0], values[1], values[2]);
 }
 
-/* Each in a process of its own. */
+/* Runs fn in a process of its own. */
 static void apart(void (*fn)(int, int, bool), int i, int flags, bool threads)
 {
 	pid_t child;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A socket that a thread has waited on before gets O_NONBLOCK, or a time limit, or its number
- * another file, in every way that there is: the next call on it that finds nothing ends with
- * EAGAIN, as it does for who asks each time. A call that believes what was true before waits
- * for ever. */
+/* A thread has waited on a socket. Then the socket gets O_NONBLOCK or a time limit, or
+ * its descriptor refers to another file, in every possible way. The next call that
+ * finds no data must end with EAGAIN. A call that relies on the old state waits for
+ * ever. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,11 +26,11 @@
 
 extern char **environ;
 
-static int a, b;   /* who waits does it at a; b is its peer */
-static int helper; /* a process that holds none of our files; main's end of its line */
+static int a, b;         /* threads wait on a; b is its peer */
+static int helper;       /* main's socket to a process that holds none of our files */
 static const char *self; /* this program */
 
-/* ---- main does what it is told, on the one kernel thread ---- */
+/* ---- main runs functions for other threads, as it is a kernel thread ---- */
 
 static void (*order)(void);
 
@@ -47,7 +47,7 @@ static void obey(pthread_t t)
 
 	while (pthread_tryjoin_np(t, NULL)) {
 		fn = __atomic_load_n(&order, __ATOMIC_ACQUIRE);
-		if (fn) { /* else one that comes now would be taken for done */
+		if (fn) { /* otherwise a later order would be lost */
 			fn();
 			__atomic_store_n(&order, NULL, __ATOMIC_RELEASE);
 		}
@@ -110,7 +110,7 @@ static void *writes(void *arg)
 	return arg;
 }
 
-/* The call waits, and something comes. */
+/* The call waits until a byte arrives, three times. */
 static void waits(ssize_t (*call)(void))
 {
 	for (int i = 0; i < 3; i++) {
@@ -121,7 +121,7 @@ static void waits(ssize_t (*call)(void))
 	}
 }
 
-/* ---- of one number ---- */
+/* ---- by the same file descriptor ---- */
 
 static void nonblock(int fd)
 {
@@ -165,7 +165,7 @@ static void raw_option(void)
 	    !syscall(SYS_setsockopt, a, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)));
 }
 
-/* O_NONBLOCK comes and goes, and each time the calls know. */
+/* O_NONBLOCK is set and cleared in turn; the calls follow each time. */
 static void to_and_fro(void (*set)(void), void (*clear)(void))
 {
 	for (int i = 0; i < 3; i++) {
@@ -218,7 +218,7 @@ static void main_fcntl(void)
 	by_main(by_fcntl);
 }
 
-/* ---- by a second number: when it is made after the first wait, and before ---- */
+/* ---- by a second descriptor that is made after the first wait, or before it ---- */
 
 static int second;
 
@@ -261,9 +261,9 @@ static void make_raw(void)
 /* ---- by a child ---- */
 
 static pid_t child;
-static int *now; /* shared: the child is to do it */
+static int *now; /* shared: tells the child to set the flag */
 
-/* It computes until then: after some of these forks it may not call much. */
+/* Spins until then: after some of these forks the child may call little. */
 static void in_child(void)
 {
 	while (!__atomic_load_n(now, __ATOMIC_ACQUIRE))
@@ -321,24 +321,24 @@ static void set_by_child(void)
 	__atomic_store_n(now, 0, __ATOMIC_RELEASE);
 }
 
-/* main forks: it is a kernel thread. */
+/* main forks, as it is a kernel thread. */
 static void main_make_fork(void)
 {
 	by_main(make_fork);
 }
 
-/* ---- by a program: this one, with arguments ---- */
+/* ---- by another program, which is this one with arguments ---- */
 
-static char number[16];
+static char fd_arg[16];
 
 static void by_vfork(void)
 {
 	pid_t pid;
 
-	snprintf(number, sizeof(number), "%d", a);
+	snprintf(fd_arg, sizeof(fd_arg), "%d", a);
 	pid = vfork();
 	if (!pid) {
-		execl(self, self, "set", number, NULL);
+		execl(self, self, "set", fd_arg, NULL);
 		_exit(1);
 	}
 	reap(pid);
@@ -346,10 +346,10 @@ static void by_vfork(void)
 
 static void by_spawn(void)
 {
-	char set[] = "set", *argv[] = { (char *)(uintptr_t)self, set, number, NULL };
+	char set[] = "set", *argv[] = { (char *)(uintptr_t)self, set, fd_arg, NULL };
 	pid_t pid;
 
-	snprintf(number, sizeof(number), "%d", a);
+	snprintf(fd_arg, sizeof(fd_arg), "%d", a);
 	CHECK(!posix_spawn(&pid, self, NULL, NULL, argv, environ));
 	reap(pid);
 }
@@ -379,9 +379,9 @@ static void by_popen(void)
 	CHECK(f && !pclose(f));
 }
 
-/* ---- by who gets it in a message ---- */
+/* ---- by a process that gets the descriptor in a message ---- */
 
-/* Room for one descriptor, as a header and what it points to, wherever that is. */
+/* A message for one file descriptor, with its buffers. */
 struct passing {
 	struct mmsghdr m;
 	struct iovec v;
@@ -481,7 +481,7 @@ static void main_messages(void)
 	by_main(by_messages);
 }
 
-/* ---- the number is another file's ---- */
+/* ---- the descriptor refers to another file ---- */
 
 static void again_pair(void)
 {
@@ -521,7 +521,7 @@ static void again_pipe(void)
 	b = p[1];
 }
 
-/* Not in the way of the low numbers. */
+/* Moves the descriptor up, so that the low ones stay free. */
 static int above(int fd)
 {
 	int r = fcntl(fd, F_DUPFD, 60);
@@ -530,7 +530,7 @@ static int above(int fd)
 	return r;
 }
 
-/* A listener, and who connects to it. */
+/* Makes a listener and connects `to` to it. */
 static int listens(int *to, const struct timeval *limit)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
@@ -539,7 +539,7 @@ static int listens(int *to, const struct timeval *limit)
 
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	l = above(socket(AF_INET, SOCK_STREAM, 0));
-	if (limit) /* its connections have it from the beginning */
+	if (limit) /* its connections inherit the limit */
 		CHECK(!setsockopt(l, SOL_SOCKET, SO_RCVTIMEO, limit, sizeof(*limit)));
 	CHECK(!bind(l, (void *)&in, len) && !listen(l, 5));
 	CHECK(!getsockname(l, (void *)&in, &len));
@@ -569,7 +569,7 @@ static void again_accept_limit(void)
 	accepted(0, &soon);
 }
 
-/* Prepared before the number is free. */
+/* The message is sent before the descriptor is closed. */
 static void again_message(void (*end)(void))
 {
 	struct passing p;
@@ -629,12 +629,12 @@ static void again_dup3(void)
 	b = s[1];
 }
 
-/* ---- all of it ---- */
+/* ---- all ways ---- */
 
 static const struct way {
 	const char *name;
 	void (*first)(void), (*then)(void);
-	bool early; /* first, also before anything was waited for */
+	bool early; /* also run first before the first wait */
 } ways[] = {
 	{ "fcntl", NULL, by_fcntl, false },
 	{ "ioctl", NULL, by_ioctl, false },
@@ -727,7 +727,7 @@ static void *all(void *arg)
 	return arg;
 }
 
-/* ---- the other direction ---- */
+/* ---- sending ---- */
 
 static void fill(void)
 {

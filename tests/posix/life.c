@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads are born, keep what is theirs, end in every way and are joined. */
+/* Threads are created, have their own TLS and stacks, end by return, exit or
+ * cancellation, and are joined or detached. */
 #include <string.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ static void *live(void *arg)
 	return arg;
 }
 
-static void many(void)
+static void many_threads_keep_their_values(void)
 {
 	pthread_t t[100];
 	void *r;
@@ -60,7 +61,7 @@ static void *until_told(void *arg)
 	return NULL;
 }
 
-static void ways_out(void)
+static void threads_are_cancelled_and_detached(void)
 {
 	pthread_t t;
 	void *r;
@@ -95,7 +96,7 @@ static void *own_stack(void *arg)
 	return NULL;
 }
 
-static void stacks(void)
+static void threads_run_on_given_stacks(void)
 {
 	char *mem = aligned_alloc(4096, 1 << 18);
 	pthread_attr_t a;
@@ -120,7 +121,7 @@ static void stacks(void)
 
 static void *last(void *arg)
 {
-	usleep(20000); /* main has most likely left */
+	usleep(20000); /* main has most likely left by now */
 	puts("the last one");
 	fflush(stdout);
 	return arg;
@@ -130,10 +131,10 @@ int main(void)
 {
 	pthread_t t;
 
-	RUN(many);
-	RUN(ways_out);
-	RUN(stacks);
+	RUN(many_threads_keep_their_values);
+	RUN(threads_are_cancelled_and_detached);
+	RUN(threads_run_on_given_stacks);
 	CHECK(!pthread_create(&t, NULL, last, NULL));
 	pthread_detach(t);
-	pthread_exit(NULL); /* the process ends with its last thread: status 0 */
+	pthread_exit(NULL); /* the process ends with its last thread, with status 0 */
 }

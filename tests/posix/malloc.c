@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose malloc has a lock of pthread's, and gives the processor away while it holds
- * it: whoever makes a thread waits for it like anybody else. */
+/* A program whose malloc takes a pthread mutex and yields while it holds it. Thread
+ * creation waits for that mutex as any other caller of malloc does. */
 #include "posix.h"
 
 #define MAKERS 12
@@ -100,6 +100,6 @@ int main(void)
 	makes(NULL);
 	for (int i = 0; i < MAKERS; i++)
 		finish(t[i]);
-	puts("made");
+	puts("done");
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads write to one pipe, socket, queue or terminal, and many read from it: what natively is
- * one message, or stays together, does so here. */
+/* Many threads write to one pipe, socket, queue or terminal, and many read from it.
+ * What is one message natively, or stays together, is so here. */
 #include <fcntl.h>
 #include <mqueue.h>
 #include <pty.h>
@@ -15,7 +15,7 @@
 #define EACH 150
 #define MESSAGE 3000
 #define LINES 12
-#define LINE 6000 /* more than a terminal takes at once */
+#define LINE 6000 /* more than a terminal accepts at once */
 #define TYPED 200
 #define STREAM (1 << 20)
 
@@ -35,7 +35,7 @@ static void all_end(pthread_t *t, int n)
 		finish(t[i]);
 }
 
-/* -- messages: length, writer, and the writer's letter all through -- */
+/* -- messages of equal length that consist of the writer's letter -- */
 
 static void fill(char *m, intptr_t writer)
 {
@@ -61,7 +61,8 @@ static void *writes(void *arg)
 	return NULL;
 }
 
-/* A pipe's records are as long as the reads; of other ends a read is a message. */
+/* A read from a pipe returns one record, as all have the same length; elsewhere it
+ * returns a message. */
 static void *reads(void *arg)
 {
 	char m[MESSAGE];
@@ -73,7 +74,7 @@ static void *reads(void *arg)
 	return arg;
 }
 
-/* Descriptors come with their bytes, never with those of another message. */
+/* File descriptors arrive with the bytes of their own message. */
 static void *sends_fds(void *arg)
 {
 	char m[MESSAGE];
@@ -192,7 +193,7 @@ static void pair(int type)
 	out = p[1];
 }
 
-static void sockets(void)
+static void sockets_keep_messages(void)
 {
 	pair(SOCK_DGRAM);
 	storm("datagrams", writes, reads, READERS, stop);
@@ -203,7 +204,7 @@ static void sockets(void)
 	CHECK(!close(in) && !close(out));
 }
 
-static void pipes(void)
+static void pipes_keep_records(void)
 {
 	int p[2];
 
@@ -219,7 +220,7 @@ static void pipes(void)
 	CHECK(!close(in) && !close(out));
 }
 
-static void queues(void)
+static void queues_keep_messages(void)
 {
 	struct mq_attr a = { .mq_maxmsg = 4, .mq_msgsize = MESSAGE };
 	char name[40];
@@ -231,7 +232,7 @@ static void queues(void)
 	CHECK(!mq_close(queue));
 }
 
-/* -- a stream: each writer's bytes are in order, and none is lost -- */
+/* -- a stream: the bytes of each writer are in order, and none is lost -- */
 
 static void *streams(void *arg)
 {
@@ -274,7 +275,7 @@ static void one_stream(const char *what)
 	puts(what);
 }
 
-static void both_streams(void)
+static void streams_keep_order(void)
 {
 	int p[2];
 
@@ -286,7 +287,7 @@ static void both_streams(void)
 	one_stream("a pipe as a stream");
 }
 
-/* -- a terminal: a call's bytes stay together -- */
+/* -- a terminal: the bytes of one write stay together -- */
 
 static void *prints(void *arg)
 {
@@ -323,7 +324,7 @@ static void *looks(void *arg)
 	return arg;
 }
 
-static void terminals(void)
+static void terminal_keeps_writes_together(void)
 {
 	pthread_t r, w[WRITERS];
 	struct termios t;
@@ -342,14 +343,14 @@ static void terminals(void)
 	puts("a terminal");
 }
 
-/* -- a terminal that many read: a line each -- */
+/* -- a terminal with many readers: each read returns one line -- */
 
 static void *reads_lines(void *arg)
 {
 	char m[2 * TYPED];
 	ssize_t r;
 
-	while ((r = read(out, m, sizeof(m))) > 0) { /* the terminal's side */
+	while ((r = read(out, m, sizeof(m))) > 0) { /* the slave side */
 		CHECK(r == TYPED && m[0] >= 'a' && m[0] < 'a' + WRITERS);
 		for (int i = 1; i < TYPED - 1; i++)
 			CHECK(m[i] == m[0]);
@@ -360,9 +361,9 @@ static void *reads_lines(void *arg)
 	return arg;
 }
 
-static void typed(void)
+static void readers_get_whole_lines(void)
 {
-	const char end[] = { 4 }; /* ^D: one read gives 0 */
+	const char end[] = { 4 }; /* ^D: one read returns 0 */
 	pthread_t r[READERS];
 	char m[TYPED];
 	struct termios t;
@@ -377,7 +378,7 @@ static void typed(void)
 		m[TYPED - 1] = '\n';
 		CHECK(write(in, m, TYPED) == TYPED);
 		if (i % LINES == 0)
-			usleep(1000); /* now they wait */
+			usleep(1000); /* lets the readers wait */
 	}
 	for (int i = 0; i < READERS; i++)
 		CHECK(write(in, end, 1) == 1);
@@ -390,11 +391,11 @@ static void typed(void)
 
 int main(void)
 {
-	RUN(sockets);
-	RUN(pipes);
-	RUN(queues);
-	RUN(both_streams);
-	RUN(terminals);
-	RUN(typed);
+	RUN(sockets_keep_messages);
+	RUN(pipes_keep_records);
+	RUN(queues_keep_messages);
+	RUN(streams_keep_order);
+	RUN(terminal_keeps_writes_together);
+	RUN(readers_get_whole_lines);
 	return 0;
 }

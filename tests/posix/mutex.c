@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutexes of every type: what each call gives, and that one thread at a time is inside. */
+/* Mutexes of every type: the results of the calls, and mutual exclusion. */
 #include "posix.h"
 
 #define THREADS 12
@@ -20,7 +20,7 @@ static void make(pthread_mutex_t *m, int type, int protocol, int robust)
 	pthread_mutexattr_destroy(&a);
 }
 
-/* ---- what the calls give ---- */
+/* ---- results of the calls ---- */
 
 static void *from_another(void *arg)
 {
@@ -58,7 +58,7 @@ static void results(int type, int protocol, int robust)
 	if (protocol == PTHREAD_PRIO_NONE || type != PTHREAD_MUTEX_NORMAL)
 		SAY(pthread_mutex_timedlock(&m, &soon));
 	SAY(pthread_mutex_trylock(&m));
-	if (!robust) /* libc gives EINVAL for a robust one that is locked, or 0 */
+	if (!robust) /* libc gives EINVAL or 0 for a locked robust mutex */
 		SAY(pthread_mutex_destroy(&m));
 	finish(start(from_another, &m));
 	while (type == PTHREAD_MUTEX_RECURSIVE && m.__data.__count > 1)
@@ -71,7 +71,7 @@ static void results(int type, int protocol, int robust)
 	SAY(pthread_mutex_unlock(&m));
 }
 
-/* ---- one at a time ---- */
+/* ---- mutual exclusion ---- */
 
 static pthread_mutex_t one;
 static int inside;
@@ -126,7 +126,7 @@ static void crowd(int type, int protocol, int robust)
 	CHECK(!pthread_mutex_destroy(&one));
 }
 
-/* ---- who unlocks need not be who locked ---- */
+/* ---- another thread may unlock a normal mutex ---- */
 
 static void *unlocks(void *arg)
 {
@@ -140,7 +140,7 @@ static void *locks(void *arg)
 	return NULL;
 }
 
-static void as_semaphore(void)
+static void another_thread_may_unlock(void)
 {
 	static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 	pthread_t a, b;
@@ -155,7 +155,7 @@ static void as_semaphore(void)
 	SAY(pthread_mutex_unlock(&m));
 }
 
-static void deep(void)
+static void recursion_is_counted(void)
 {
 	static pthread_mutex_t m = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 	static pthread_mutex_t e = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
@@ -176,7 +176,7 @@ static void deep(void)
 
 int main(void)
 {
-	RUN(deep);
+	RUN(recursion_is_counted);
 	for (unsigned i = 0; i < 4; i++) {
 		results(types[i], PTHREAD_PRIO_NONE, 0);
 		results(types[i], PTHREAD_PRIO_INHERIT, 0);
@@ -186,7 +186,7 @@ int main(void)
 	}
 	crowd(PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT, 0);
 	crowd(PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE, 1);
-	RUN(as_semaphore);
+	RUN(another_thread_may_unlock);
 	puts("one at a time");
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A new thread has its creator's name; and what else is asked of a thread's attributes and end. */
+/* A new thread inherits its creator's name. Also pthread_tryjoin_np of a running
+ * thread, and the attributes of a thread on a stack of the program. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -28,7 +29,7 @@ static void *renamed(void *arg)
 	return arg;
 }
 
-static void names(void)
+static void threads_inherit_names(void)
 {
 	CHECK(!prctl(PR_SET_NAME, "program"));
 	finish(start(says, (char[]){ "main's" }));
@@ -45,7 +46,7 @@ static void *meets(void *arg)
 	return arg;
 }
 
-static void still_runs(void)
+static void tryjoin_of_a_running_thread_is_busy(void)
 {
 	pthread_t t = start(meets, NULL);
 
@@ -70,7 +71,7 @@ static void *says_guard(void *arg)
 	return arg;
 }
 
-static void own_stack(void)
+static void attributes_show_the_given_stack(void)
 {
 	void *low = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -87,8 +88,8 @@ static void own_stack(void)
 int main(void)
 {
 	CHECK(!pthread_barrier_init(&both, NULL, 2));
-	RUN(names);
-	RUN(still_runs);
-	RUN(own_stack);
+	RUN(threads_inherit_names);
+	RUN(tryjoin_of_a_running_thread_is_busy);
+	RUN(attributes_show_the_given_stack);
 	return 0;
 }

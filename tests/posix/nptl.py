@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""nptl.py BUILD [--only RE] [--limit SEC] [--report FILE]: glibc's own tests of its threads, as
-an oracle: what passes natively passes under the drop-in.
+"""nptl.py BUILD [--only RE] [--limit SEC] [--report FILE]: glibc's own thread tests.
 
-The tests and their support library come out of Debian's package glibc-source, are unpacked
-under BUILD and compiled there, against the C library of this machine: the few headers of
-glibc's build that they need are written here (SHIMS). What needs glibc's private headers, or
-is statically linked, is left out, and counted. A test that fails under the drop-in runs
-natively, too: that run is the judge. nptl.expected names those that may differ, and why.
+A test that passes natively must pass with the preload library. The tests and their support
+library come from Debian's package glibc-source. They are unpacked and compiled in BUILD, against
+the C library of this machine, with replacements (SHIMS) for the few headers of glibc's build that
+they need. Tests that need other private headers, or are statically linked, are left out and
+counted. A test that fails with the preload library also runs natively, for comparison.
+nptl.expected lists the tests that may differ, and why.
 
-UK_REACTOR and UK_VPS are the environment's. A test that hangs gets SIGQUIT, so that its dump is
-in the report."""
+UK_REACTOR and UK_VPS are taken from the environment. A test that hangs gets SIGQUIT, so that its
+dump is in the report."""
 import argparse
 import concurrent.futures
 import glob
@@ -40,14 +40,14 @@ SHIMS = {
     "pthreadP.h": "#include <pthread.h>\n#define SIGCANCEL 32\n",
     "pthreaddef.h": "",
     "internal-signals.h": "#define SIGCANCEL 32\n",
-    # sysdeps/x86_64 has another, for glibc's own build
+    # the one in sysdeps/x86_64 works only in glibc's own build
     "tst-stack-align.h": "#include <stdint.h>\n#define TEST_STACK_ALIGN() "
                          "({ double _Alignas(16) d_ = 1; "
                          "__asm__ volatile(\"\" : : \"r\"(&d_)); (uintptr_t)&d_ % 16 != 0; })\n",
 }
 HEADERS = ["libc-diag.h", "array_length.h", "libc-pointer-arith.h",
            "intprops.h", "scratch_buffer.h"]
-# for support_small_stack_thread_attribute, which glibc makes by its own kind of once
+# replaces the file of this function, which uses glibc's internal kind of once
 SMALL_STACK = """#include <support/xthread.h>
 static pthread_attr_t small;
 static void make(void)
@@ -66,7 +66,7 @@ pthread_attr_t *support_small_stack_thread_attribute(void)
 CFLAGS = ["-O1", "-g", "-fexceptions", "-D_GNU_SOURCE", "-DMODULE_NAME=testsuite", "-w",
           "-fno-builtin", "-DTIMEOUTFACTOR=1", "-DNAME_MAX=255", "-DINT_MAX=__INT_MAX__", "-Dlibc_hidden_proto(x)=",
           "-Dattribute_hidden=__attribute__((visibility(\"hidden\")))"]
-# beside these the support library has what needs glibc's build, and programs of their own
+# support files that need glibc's build, or are programs
 NO_SUPPORT = re.compile(r"-time64|_main|test-driver|test-run|links-|shell-|echo-|true-|tst-|"
                         r"test-container|small_stack_thread|path_support")
 ROUTE = {"SRCDIR": "/", "OBJDIR": "/", "OBJDIR_ELF_LDSO": "/lib64/ld-linux-x86-64.so.2",
@@ -87,7 +87,7 @@ def is_module(name):
 
 
 class Bench:
-    """Where the tests are compiled: BUILD/nptl/VERSION."""
+    """Compiles the tests in BUILD/nptl."""
 
     def __init__(self, build, archive):
         version = re.search(r"glibc-(.*)\.tar", archive).group(1)
@@ -118,7 +118,7 @@ class Bench:
             f.write(SMALL_STACK)
 
     def compile(self, path, to, *flags):
-        """True: to is there, and newer than path."""
+        """Compiles path to `to`, unless that exists. Returns whether it exists now."""
         fail = to + ".fail"
         if os.path.exists(to):
             return True
@@ -169,7 +169,7 @@ class Bench:
                     shutil.copy(to, "%s-%d-%d.so" % (to[:-3], i, j))
 
     def program(self, path, lib):
-        """The program's path, or None: not to be built here."""
+        """The path of the built program, or None if it cannot be built."""
         name = os.path.splitext(os.path.basename(path))[0]
         to = os.path.join(self.out, name)
         what = [self.object(name)] + [self.object(h) for h in HELPERS.get(name, ())]
@@ -202,9 +202,9 @@ class Bench:
 
 
 def execute(program, dropin, limit):
-    """(what came of it, output)"""
+    """Runs the program. Returns the result and the output."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("UK_") or dropin}
-    env["TIMEOUTFACTOR"] = str(limit) # the test's own limit is never the judge
+    env["TIMEOUTFACTOR"] = str(limit) # the test's own time limit must not expire
     env["MALLOC_ARENA_MAX"] = env.get("MALLOC_ARENA_MAX", "8")
     if dropin:
         env["LD_PRELOAD"] = dropin
@@ -221,7 +221,7 @@ def execute(program, dropin, limit):
 
 
 def group_of(session):
-    """The process that the test's driver started: it has a group of its own."""
+    """The process groups of the session: the test's driver gives its process a group of its own."""
     for stat in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(stat) as f:
@@ -274,7 +274,7 @@ def judge(program, dropin, limit):
 
 
 def verdicts(tests, opts, pool):
-    """Prints a line for each that differs; those that differ and may not."""
+    """Prints each difference. Returns the unexpected ones, and the number of equal results."""
     dropin = os.path.join(opts.build, "libuk-posix.so")
     may, bad, same = expected(), [], 0
     work = {pool.submit(judge, t, dropin, opts.limit): os.path.basename(t) for t in tests}
@@ -300,7 +300,7 @@ def main():
     opts = a.parse_args()
     archives = sorted(glob.glob(SOURCES))
     if not archives or not shutil.which("g++"):
-        print("no %s (Debian: glibc-source), or no g++\n0 passed, 0 failed, 1 skipped" % SOURCES)
+        print("skipped: no %s (install glibc-source), or no g++\n0 passed, 0 failed, 1 skipped" % SOURCES)
         return 77
     os.makedirs(os.path.join(opts.build, "nptl"), exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(WIDTH) as pool:
@@ -310,7 +310,7 @@ def main():
     report = open(opts.report, "w") if opts.report else sys.stdout
     for name, ours, out in bad:
         print("== %s %s" % (name, ours), out[-3000:], sep="\n", file=report)
-    print("%d not built here: %s" % (len(left), " ".join(left)))
+    print("%d not built: %s" % (len(left), " ".join(left)))
     print("%d passed, %d failed, %d skipped" % (same, len(bad), len(left)))
     return 1 if bad else 0
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that libc keeps for what was compiled long ago mean what those of today mean: a lock taken
- * by one is held for the other, a handler set by one is known to the other. */
+/* Old names that libc keeps for old binaries act on the same state as the current
+ * names: a lock taken by one is held for the other, and a handler set by one is known
+ * to the other. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 #ifndef __x86_64__
 int main(void)
 {
-	puts("skip: this libc has no such names");
+	puts("skip: libc on this machine has no such names");
 	return 77;
 }
 #else
@@ -189,7 +190,8 @@ static void *all(void *arg)
 	return arg;
 }
 
-/* A compiler may think that functions of two names are never one. */
+/* Hides the comparison from the compiler, which may assume that two
+ * functions differ. */
 static int is_one(void *volatile a, void *volatile b)
 {
 	return a == b;
@@ -199,7 +201,7 @@ int main(void)
 {
 	void *ours = dlsym(RTLD_DEFAULT, "uk_yield");
 
-	/* which of them a yield runs cannot be told from its return */
+	/* a yield's result does not show which function ran */
 	CHECK(!ours || is_one((void *)oldpthread_yield, (void *)sched_yield));
 	CHECK(!ours || is_one((void *)__sched_yield, (void *)sched_yield));
 	run_in_thread(all);

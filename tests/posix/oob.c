@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SIGURG that main blocks comes to the thread that lets it through, or waits for it, while others
- * compute and others sleep; a socket sends it for urgent data. */
+/* main blocks SIGURG, which a socket sends for urgent data. It reaches the thread that
+ * waits for it or unblocks it, while others compute and sleep. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -104,10 +104,10 @@ int main(void)
 	t = start(takes, NULL);
 	urgent_data(fd[0], fd[1]);
 	finish(t);
-	puts("waited for");
+	puts("taken by sigwait");
 	t = start(lets_through, NULL);
 	urgent_data(fd[0], fd[1]);
-	puts("handled");
+	puts("taken by a handler");
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	finish(t);
 	finish(hog);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that somebody preloads beside us (run.py): it shows the program a time that is
- * twenty years on, as faketime does, and counts its calls of recv. It asks for what comes after it by
- * libc's version. */
+/* A library that is preloaded beside ours (run.py). It shows the program a time twenty
+ * years ahead, as faketime does, and counts the calls of recv. It looks up the next
+ * pthread_cond_timedwait by libc's symbol version. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

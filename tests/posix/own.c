@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program may have a gettid() of its own, as all had before libc had one, made of syscall().
- * The library means its own one by that name, or the two would call each other forever. */
+/* A program may define its own gettid() with syscall(), as programs did before libc had
+ * one. The library's syscall() must then use the library's own gettid(): if it called
+ * the program's, the two would call each other forever. */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bad pointer, where libc hands it to the kernel, is EFAULT and no SIGSEGV. */
+/* A bad pointer in a call that libc passes to the kernel gives EFAULT, not SIGSEGV. */
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 		printf("%s: %ld, errno %d\n", #call, r_, r_ < 0 ? errno : 0);          \
 	} while (0)
 
-static void *volatile bad_; /* compilers know what is NULL and what is nonsense */
+static void *volatile bad_; /* keeps the compiler from seeing the value */
 static int ends[2], instance;
 
 static void futexes(void *bad)

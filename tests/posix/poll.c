@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* poll, select and epoll_wait: what they tell, their times, and thousands of threads in them. */
+/* poll, select and epoll_wait: results, timeouts, errors, and thousands of threads in
+ * poll. */
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,7 +12,7 @@
 
 #define MANY 2000
 
-static void *volatile bad_place = (void *)8; /* the compiler is not to know */
+static void *volatile bad_place = (void *)8; /* hidden from the compiler */
 static volatile nfds_t far_too_many = 1 << 30;
 static int p[2], q[2];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pthread programs of this directory share. They do not know the library; dropin.py
- * compares what they print with the native run. */
+/* Helpers of the pthread programs in this directory. The programs do not know the
+ * library; dropin.py compares their output with that of the native run. */
 #ifndef TESTS_POSIX_H
 #define TESTS_POSIX_H
 
@@ -10,10 +10,10 @@
 #include <unistd.h>
 #include "test.h"
 
-/* The result is part of the output, so it is compared with the native run. */
+/* Prints the result, so that it is compared with the native run. */
 #define SAY(call) printf("%s: %d\n", #call, (int)(call))
 
-/* The call returns -1 and sets this errno. */
+/* Checks that the call returns -1 and sets errno to err. */
 #define FAILS(call, err)                                                               \
 	do {                                                                           \
 		long f_ = (long)((errno = 0), (call));                                 \
@@ -26,7 +26,7 @@
 		_Exit(1);                                                              \
 	} while (0)
 
-/* ms from now, on a clock */
+/* the time on `clock` in ms milliseconds */
 static inline struct timespec in_ms(clockid_t clock, long ms)
 {
 	struct timespec t;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SIGPROF goes to a thread that lets it through, and stays pending while all block it: also if some
- * thread lets it through, or a handler is there, only after it has come. */
+/* SIGPROF is delivered to a thread that does not block it, and stays pending while all
+ * threads block it. This also holds if a thread unblocks it, or a handler is set, only
+ * after the signal was sent. */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #define TICKS 5
 
 static int opens, shuts,
-    stop; /* atomics: ticks in threads that let it through, and that block it */
+    stop; /* atomics: ticks in threads that unblock it, and that block it */
 static __thread volatile int *mine;
 
 static int get(const int *p)
@@ -70,8 +71,8 @@ static void *lets_through(void *arg)
 	return arg;
 }
 
-/* Nobody has it, then one who comes later. */
-static void by_mask(void)
+/* All threads block it; a later thread unblocks it. */
+static void thread_that_unblocks_gets_ticks(void)
 {
 	pthread_t t = start(blocks, NULL);
 
@@ -85,11 +86,12 @@ static void by_mask(void)
 	timer(0);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	finish(t);
-	printf("blocked: %d\n", get(&shuts));
+	printf("ticks in threads that block: %d\n", get(&shuts));
 }
 
-/* It was somebody's who waits for it; the handler comes later, when its thread computes already. */
-static void by_handler(void)
+/* At first a thread takes it with sigwait. The handler is set later, while another
+ * thread computes. */
+static void later_handler_gets_ticks(void)
 {
 	pthread_t t;
 	sigset_t s;
@@ -113,13 +115,13 @@ static void by_handler(void)
 	timer(0);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	finish(t);
-	printf("blocked: %d\n", get(&shuts));
+	printf("ticks in threads that block: %d\n", get(&shuts));
 }
 
 int main(void)
 {
 	mask(SIG_BLOCK, SIGPROF);
-	RUN(by_mask);
-	RUN(by_handler);
+	RUN(thread_that_unblocks_gets_ticks);
+	RUN(later_handler_gets_ticks);
 	return 0;
 }

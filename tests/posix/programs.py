@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""programs.py BUILD [NAME...] [--report FILE] [--rounds N]: programs that nobody here wrote,
-or that use what others wrote (HotSpot, CPython, Rust's std), natively and by `uk run`. Each
-function below runs one with a client as its judge and returns what is to be the same both
-times; programs that need no client stand in programs/commands, and run on both engines and
-on different numbers of vps unless the environment chooses. What lacks on this machine is
-skipped. scripts/deps programs installs them.
-meson.build names those that `make check` runs, too.
+"""programs.py BUILD [NAME...] [--report FILE] [--rounds N]: run programs of other projects, and
+programs on the runtimes of others (HotSpot, CPython, Rust's std), natively and by `uk run`.
+
+Each function below runs one program with a client. It returns the results, which must be the
+same both times. Programs that need no client are in programs/commands; they run on both engines
+and with several numbers of vps, unless the environment chooses. Programs that are not installed
+are skipped; `scripts/deps programs` installs them. meson.build lists those that `make check` runs.
 
 Clients always run natively. A program that hangs gets SIGQUIT, so its dump is shown."""
 import argparse
@@ -36,7 +36,7 @@ SOURCES = os.path.join(HERE, "programs")
 LIMIT = float(os.environ.get("UK_TEST_LIMIT", "200"))
 PYTHON = "/usr/bin/python3"
 PROGRAMS = {}
-COMMANDS = set()  # those of them that are commands without a client
+COMMANDS = set()  # the names that come from programs/commands
 
 
 class Skip(Exception):
@@ -55,7 +55,7 @@ def program(needs=()):
 
 
 class Runner:
-    """Starts programs, natively or by `uk run`, in a folder of their own."""
+    """Starts programs, natively or by `uk run`, in a directory of their own."""
 
     def __init__(self, prefix, tmp):
         self.prefix, self.tmp = prefix, tmp
@@ -85,7 +85,7 @@ class Runner:
 
     @contextlib.contextmanager
     def server(self, *cmd, stop=signal.SIGTERM, ok=(0,), **kw):
-        """A server, stopped in the end by a signal, or by the end of its input."""
+        """Runs a server. At the end it is stopped by a signal, or by end-of-file on its input."""
         p = self.start(*cmd, stdin=subprocess.PIPE, **kw)
         try:
             yield p
@@ -114,7 +114,7 @@ def dump(p):
 
 
 def until(fn):
-    """What fn gives, once it gives something."""
+    """Calls fn until its result is true, and returns the result."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
@@ -122,7 +122,7 @@ def until(fn):
             if r:
                 return r
         time.sleep(0.02)
-    raise Wrong("not in %d s: %s" % (LIMIT, fn))
+    raise Wrong("no result within %d s: %s" % (LIMIT, fn))
 
 
 def listens(port):
@@ -177,7 +177,7 @@ def command(text):
 
 
 def read_commands(path):
-    """Blocks of a line `name: tool=package...` and of lines of shell with a tab before them."""
+    """Reads blocks of a line `name: tool=package...` and shell lines that begin with a tab."""
     with open(path) as f:
         text = re.sub(r"^#.*\n", "", f.read(), flags=re.M)
     for name, tools, lines in re.findall(r"^(\w+): (.*)\n((?:\t.*\n)+)", text, re.M):
@@ -215,7 +215,7 @@ def git(r):
             digest(cmd("grep", "--threads=4", "-c", "line 7")), cmd("status", "-s"))
 
 
-# ---- runtimes of languages ----
+# ---- language runtimes ----
 
 @program(["g++"])
 def cxx(r):
@@ -257,7 +257,7 @@ def python_http(r):
 
 
 def many_connections(port, n, rounds):
-    """n connections at a time, each echoes `rounds` messages; how many came back."""
+    """n connections at the same time echo `rounds` messages each. Returns how many came back."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     sel, good = selectors.EpollSelector(), 0
@@ -270,7 +270,7 @@ def many_connections(port, n, rounds):
     while left:
         events = sel.select(LIMIT)
         if not events:
-            raise Wrong("%d connections are silent" % left)
+            raise Wrong("%d connections got no answer" % left)
         for key, _ in events:
             state = key.data
             state[2] += key.fileobj.recv(64)
@@ -297,7 +297,7 @@ def echo_server(r, exe, n, rounds):
 
 def c_echo(r, n):
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < n + 100:
-        raise Skip("RLIMIT_NOFILE")
+        raise Skip("RLIMIT_NOFILE is too small")
     return echo_server(r, compiled(r, "echo", "gcc", "-O1", "-pthread", source("echo.c")), n, 3)
 
 
@@ -343,7 +343,7 @@ def sbcl(r):
 # ---- servers ----
 
 def asks(port, *lines):
-    """One connection, a line for each: the answers."""
+    """Sends the lines on one connection, and yields the answer to each."""
     with socket.create_connection(("127.0.0.1", port), LIMIT) as s, s.makefile("rwb") as f:
         for line in lines:
             f.write(line + b"\r\n")
@@ -462,7 +462,7 @@ def apache_site(r, port):
 
 
 def pages(port, n, good):
-    """Asks for n pages by connections that stay; b"" of a head: the server has let it go."""
+    """Requests n pages on persistent connections. An empty head: the server closed it."""
     while n:
         with socket.create_connection(("127.0.0.1", port), LIMIT) as s, s.makefile("rwb") as f:
             while n:
@@ -488,7 +488,7 @@ def apache(r):
 
 @program(["apache2"])
 def apache_graceful(r):
-    """Restarts under load that cut no answer short, then an end that waits for the last."""
+    """Restarts under load truncate no answer; the final stop waits for the last answer."""
     port, good = free_port(), []
     with r.server(*apache_site(r, port), stop=signal.SIGWINCH) as p:
         listens(port)
@@ -506,7 +506,7 @@ def apache_graceful(r):
 
 @program(["varnishd"])
 def varnish(r):
-    """The manager forks a worker with a pool of threads; what it has not in store it fetches."""
+    """The manager forks a worker with a thread pool, which fetches pages that are not cached."""
     port, back, asked, good = free_port(), socket.create_server(("127.0.0.1", 0)), [], []
 
     def backend():
@@ -546,7 +546,7 @@ session.setAttribute("n", n = n == null ? 1 : n + 1);
 
 @program(["java"])
 def tomcat(r):
-    """Pages, and one that is compiled by it, with a session; each of 40 clients has a thread."""
+    """Static pages, and a compiled page with a session. Each of 40 clients has a thread."""
     home, port, good = "/usr/share/tomcat10", free_port(), []
     if not os.path.exists(home + "/bin/bootstrap.jar"):
         raise Skip("no tomcat10")
@@ -575,7 +575,7 @@ def tomcat(r):
 
 
 class MariaDB:
-    """One data folder and the servers that run on it, one after the other."""
+    """A data directory, and the servers that use it one after the other."""
 
     def __init__(self, r):
         self.r, self.data = r, os.path.join(r.tmp, "data")
@@ -583,7 +583,7 @@ class MariaDB:
         subprocess.run(["mariadb-install-db", "--no-defaults", "--user=root",
                         "--datadir=" + self.data, "--auth-root-authentication-method=normal"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       # who starts clears away the temporary tables in /tmp, others' too
+                       # at its start the server deletes all temporary tables in TMPDIR
                        env=dict(os.environ, TMPDIR=r.tmp))
 
     @contextlib.contextmanager
@@ -620,7 +620,7 @@ def mariadb(r):
 
 @program(["mariadbd", "mariadb", "mariadb-install-db"])
 def mariadb_waits(r):
-    """Connections that wait are killed, time out, or are let go, by both ways to serve them."""
+    """Waiting connections are killed, time out, or go on, with both kinds of thread handling."""
     db, said = MariaDB(r), []
     for handling in ("one-thread-per-connection", "pool-of-threads"):
         with db.server("--thread-handling=" + handling, "--thread-pool-size=2") as p:
@@ -679,7 +679,7 @@ def sysbench(db, load, *args):
 
 @program(["mariadbd", "mariadb", "mariadb-install-db", "sysbench"])
 def mariadb_oltp(r):
-    """Both loads by few, many and very many connections; disks are not what is judged."""
+    """Both loads with few, many and very many connections. Commits do not wait for the disk."""
     db, said = MariaDB(r), []
     with db.server("--innodb-flush-log-at-trx-commit=2") as p:
         db.sql("create database sbtest")
@@ -695,13 +695,13 @@ def mariadb_oltp(r):
 
 @program(["mariadbd", "mariadb", "mariadb-install-db"])
 def mariadb_crash(r):
-    """SIGKILL among writers: what was said to be committed is there after the recovery."""
+    """SIGKILL during writes: every acknowledged commit is there after the recovery."""
     db, n = MariaDB(r), 8
     with db.server(stop=signal.SIGKILL, ok=(-signal.SIGKILL,)) as p:
         db.sql("create database d; create table d.t (k int, n int, primary key (k, n))")
 
         def writer(k):
-            """How many of its commits were answered."""
+            """Returns how many of its commits were acknowledged."""
             with db.client() as c:
                 for i in range(1 << 20):
                     try:
@@ -735,7 +735,7 @@ def stress_ng(r):
                       ("pipe", 20000), ("sock", 50), ("switch", 20000), ("fork", 200),
                       ("sigq", 2000), ("sigsegv", 500), ("poll", 2000), ("timer", 1000),
                       ("mq", 2000), ("eventfd", 2000), ("vfork", 200), ("clone", 50)):
-        # "sem" counts what nobody waits for: it is given a time
+        # "sem" also counts operations that do not wait, so it gets a time limit
         limit = ("--%s-ops" % name, ops) if ops else ("-t", 3)
         p = r.start("stress-ng", "--" + name, 2, *limit, "--verify", "--temp-path", r.tmp)
         try:
@@ -753,7 +753,7 @@ PYTHON_TESTS = ("test_threading test_thread test_queue test_concurrent_futures t
                 "test_thread_local_bytecode test_asyncio.test_subprocess").split()
 
 
-# without what hangs natively where the kernel has no loopback of that family
+# without the class that hangs natively if the kernel has no vsock loopback
 PYTHON_MAIN = """import importlib, sys, unittest
 module = importlib.import_module("test." + sys.argv.pop())
 vars(module).pop("ThreadedVSOCKSocketStreamTest", None)
@@ -763,7 +763,7 @@ unittest.main(module=module, argv=["unittest", "-v"])
 
 @program([])
 def python_tests(r):
-    """What passes natively passes under the drop-in."""
+    """Tests that pass natively pass with the preload library."""
     python = next((p for p in (PYTHON, shutil.which("python3")) if p and subprocess.run(
         [p, "-c", "import test.test_threading"], stderr=subprocess.DEVNULL).returncode == 0), None)
     if not python:
@@ -782,7 +782,7 @@ def python_tests(r):
     return found
 
 
-# ---- the judge ----
+# ---- comparison ----
 
 def once(name, prefix, env={}):
     fn, needs = PROGRAMS[name]
@@ -799,7 +799,7 @@ def once(name, prefix, env={}):
 
 
 def judge(name, uk):
-    """None if it is the same; else what differs."""
+    """Returns None if the results are equal, else the difference."""
     chosen = "UK_REACTOR" in os.environ or "UK_VPS" in os.environ
     several = CONFIGURATIONS if name in COMMANDS and not chosen else [{}]
     native = once(name, [])
@@ -824,7 +824,7 @@ def main():
     read_commands(os.path.join(SOURCES, "commands"))
     unknown = sorted(set(opts.names) - set(PROGRAMS))
     if unknown:
-        a.error("no such program: %s; there are %s" % (" ".join(unknown), " ".join(PROGRAMS)))
+        a.error("no such program: %s; known are %s" % (" ".join(unknown), " ".join(PROGRAMS)))
     names = (opts.names or list(PROGRAMS)) * opts.rounds
     report = open(opts.report, "w") if opts.report else sys.stdout
     for name in names:

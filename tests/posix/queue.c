@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mq_notify: what a process has asked for before its first thread, at once after it or much later
- * comes, also when main has left by pthread_exit. */
+/* mq_notify: the notification arrives whether the process asked for it before its first
+ * thread or after it, also when main has called pthread_exit. */
 #include <fcntl.h>
 #include <mqueue.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #include "posix.h"
 
-#define AFTER_MS 30 /* the process would have ended, or taken it back */
+#define AFTER_MS 30 /* without its notification the process ends before this */
 
 static void called(union sigval v)
 {
@@ -44,7 +44,7 @@ static void ask(mqd_t q, int how)
 	CHECK(!mq_notify(q, &ev));
 }
 
-/* By another process. */
+/* Another process sends, after AFTER_MS. */
 static void send_later(mqd_t q)
 {
 	if (!fork()) {
@@ -120,7 +120,7 @@ int main(void)
 	mqd_t q = queue();
 
 	if (q < 0) {
-		puts("skip: no message queues here");
+		puts("skip: the kernel has no message queues");
 		return 77;
 	}
 	mq_close(q);

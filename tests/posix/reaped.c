@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main blocks SIGCHLD and a thread does not: its handler has run when wait comes back, by whatever
- * name it is called. A thread that blocks it, too, finds it pending then, and as the kernel
- * has sent it, however often it has been waited for. */
+/* main blocks SIGCHLD and a thread does not: the handler has run when any of the wait
+ * calls returns. If all threads block it, it is pending then, with the siginfo that the
+ * kernel sent, however often a child was waited for. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -107,7 +107,8 @@ static void *handles(void *arg)
 	return arg;
 }
 
-/* Who has taken a signal can give it back as it was, since Linux 6.15. */
+/* Since Linux 6.15 a process that has taken a signal can queue it again with its
+ * siginfo unchanged. */
 static bool comes_as_sent(void)
 {
 	return !syscall(424, -10000, 0, NULL, 2);

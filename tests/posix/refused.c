@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A socket whose connection has failed is as one that was never connected: who reads from it is told
- * so, and it may try again, with the same result. */
+/* A socket whose connect failed behaves as one that was never connected: recv returns
+ * an error, and a second connect gives the same result. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -52,7 +52,8 @@ static void *refused(void *arg)
 	return arg;
 }
 
-/* Whose queue is full, so that no attempt is answered; the kernel gives up after a second. */
+/* The backlog of the listener is full, so no connect is answered. The kernel gives up
+ * after PATIENCE_MS. */
 static void *not_answered(void *arg)
 {
 	int l = socket(AF_INET, SOCK_STREAM, 0), s = socket(AF_INET, SOCK_STREAM, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SA_RESETHAND: a handler that has run in one thread is no handler any more for all others, and
- * what comes then does what it does by default. */
+/* SA_RESETHAND: after the handler has run in one thread, the default action applies in
+ * all threads. */
 #include <signal.h>
 #include <sys/wait.h>
 

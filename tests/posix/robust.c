@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Robust mutexes of one process: who has one and ends, in whatever way, leaves it to the next,
- * who is told. */
+/* Robust mutexes in one process: a thread that holds one and ends, in whatever way,
+ * leaves it to the next, which gets EOWNERDEAD. */
 #include "posix.h"
 
 #define THREADS 6
@@ -27,7 +27,7 @@ static void *takes(void *arg)
 		CHECK(!pthread_mutex_consistent(&m));
 	if (arg == &m)
 		pthread_exit(NULL);
-	for (; arg == &c;) /* until it is cancelled, having it */
+	for (; arg == &c;) /* until it is cancelled while it holds m */
 		usleep(1000);
 	return NULL;
 }
@@ -40,7 +40,7 @@ static void *waits(void *arg)
 	if (r)
 		CHECK(!pthread_mutex_consistent(&m));
 	__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELAXED);
-	return (void *)(intptr_t)r; /* and leaves it to the next */
+	return (void *)(intptr_t)r; /* and ends while it holds m */
 }
 
 static void *tells(void *arg)
@@ -61,7 +61,7 @@ static void *breaks(void *arg)
 	(void)arg;
 	SAY(pthread_mutex_timedlock(&m, &soon));
 	SAY(pthread_mutex_unlock(&m));
-	SAY(pthread_mutex_lock(&m)); /* (a try would leave libc's own locked) */
+	SAY(pthread_mutex_lock(&m)); /* a trylock would leave libc's own mutex locked */
 	SAY(pthread_mutex_timedlock(&m, &soon));
 	SAY(pthread_mutex_consistent(&m));
 	return NULL;
@@ -77,7 +77,7 @@ static void one_dies(int type)
 	finish(start(takes, NULL));
 	finish(start(tells, NULL));
 	finish(start(takes, &m));
-	tells(NULL); /* main, too */
+	tells(NULL); /* the same in main */
 	t[0] = start(takes, &c);
 	while (pthread_mutex_trylock(&m) != EBUSY) {
 		pthread_mutex_unlock(&m);
@@ -86,19 +86,19 @@ static void one_dies(int type)
 	CHECK(!pthread_cancel(t[0]));
 	finish(t[0]);
 	tells(NULL);
-	CHECK(!pthread_mutex_lock(&m)); /* a chain of heirs who all wait */
+	CHECK(!pthread_mutex_lock(&m)); /* each waiter inherits m and ends */
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(waits, &in);
 	usleep(2000);
 	CHECK(!pthread_mutex_unlock(&m));
 	for (int i = 0; i < THREADS; i++)
 		dead += finish(t[i]) == (void *)EOWNERDEAD;
-	printf("in %d, told %d\n", in, dead);
+	printf("locked %d, EOWNERDEAD %d\n", in, dead);
 	breaks(NULL);
 	SAY(pthread_mutex_destroy(&m));
 }
 
-/* -- a wait for a condition may be what finds out -- */
+/* -- pthread_cond_wait returns EOWNERDEAD -- */
 
 static int ready;
 
@@ -107,7 +107,7 @@ static void *signals(void *arg)
 	CHECK(!pthread_mutex_lock(&m));
 	ready = 1;
 	CHECK(!pthread_cond_signal(&c));
-	return arg; /* with it */
+	return arg; /* ends while it holds m */
 }
 
 static void *in_wait(void *arg)
@@ -124,7 +124,7 @@ static void *in_wait(void *arg)
 	return NULL;
 }
 
-/* -- main ends with one -- */
+/* -- main ends while it holds a mutex -- */
 
 static void *heir(void *arg)
 {
@@ -138,7 +138,8 @@ static void *heir(void *arg)
 	return NULL;
 }
 
-/* Made anew while it is held: the program's fault, and nobody waits for ever. */
+/* Initializes a mutex again while it is held. That is an error of the program, but must
+ * not hang. */
 static void *makes_anew(void *arg)
 {
 	for (int i = 0; i < 3; i++) {

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py BUILD PROBE OTHER: `uk run`: it becomes the program; what can't run as user threads is told
-by its file and runs natively; options reach the drop-in. PROBE is run_probe.c, OTHER other_time.c,
-which is preloaded beside us."""
+"""run.py BUILD PROBE OTHER: test `uk run`.
+
+`uk run` becomes the program. It recognizes a program that cannot run with user threads by its
+file, and runs it natively. Options reach the preload library. PROBE is run_probe.c; OTHER is
+other_time.c, a library that is preloaded beside ours."""
 import itertools
 import json
 import os
@@ -19,7 +21,7 @@ TRUE = shutil.which("true")
 bad = []
 seeds = set()
 
-# what a debug or hostile build says at its start
+# what a debug or hostile build prints at its start
 SEED = ("ukthreads: schedule fuzzer on", "ukthreads: hostile build")
 
 
@@ -40,13 +42,13 @@ def check(what, ok, seen=""):
 
 def becomes_the_program():
     r = uk("--", PROBE, "args", "a b", "", "-x")
-    check("arguments are the program's", r == (0, "[a b][][-x]\n", ""), r)
+    check("the program gets its arguments", r == (0, "[a b][][-x]\n", ""), r)
     r = uk(PROBE, "exit", "42")
-    check("so is the exit status", r[0] == 42, r)
+    check("its exit status is returned", r[0] == 42, r)
     r = uk(PROBE, "kill", str(int(signal.SIGTERM)))
-    check("and the signal that ends it", r[0] == -signal.SIGTERM, r)
+    check("so is the signal that ends it", r[0] == -signal.SIGTERM, r)
     p = subprocess.Popen([UK, "run", PROBE, "pid"], env=ENV, stdout=subprocess.PIPE, text=True)
-    check("and the process id", int(p.communicate()[0]) == p.pid)
+    check("it has the process id of uk run", int(p.communicate()[0]) == p.pid)
     r = uk(PROBE, "thread")
     check("its threads are user threads", r == (0, "user\n", ""), r)
 
@@ -82,7 +84,7 @@ def other_loader(image):
 
 
 def refused(tmp):
-    """(program, a word of the reason): each made of a copy of true."""
+    """Copies of `true` that cannot run with user threads, each with a word of the reason."""
     def wide(image):
         image[4] = 1
 
@@ -118,7 +120,7 @@ def refused(tmp):
 
 
 def sanitized(tmp):
-    """The same, of programs with a sanitizer; and who preloads one."""
+    """The same for programs that are built with a sanitizer."""
     src = os.path.join(tmp, "sanitized.c")
     with open(src, "w") as f:
         f.write("int main(void) { return 0; }\n")
@@ -136,7 +138,7 @@ def judges(tmp):
     for path, word in itertools.chain(refused(tmp), sanitized(tmp)):
         r = uk("--check", path)
         name = os.path.basename(path)
-        check("%s: told by --check" % name, r[0] == 1 and word in r[1] and not r[2], r)
+        check("%s: --check gives the reason" % name, r[0] == 1 and word in r[1] and not r[2], r)
         if name in ("rights", "caps", "go", "static"):
             r = uk(path)
             check("%s: runs natively, after one line" % name,
@@ -146,14 +148,14 @@ def judges(tmp):
             f.write("#! %s x y\n" % path)
         os.chmod(script, 0o755)
         r = uk("--check", script)
-        check("%s: and its script" % name, r[0] == 1 and word in r[1], r)
+        check("%s: also for a script that it interprets" % name, r[0] == 1 and word in r[1], r)
     lib = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True)
     if os.path.isabs(lib.stdout.strip()):
         r = uk(TRUE, env=dict(ENV, LD_PRELOAD=lib.stdout.strip()))
-        check("a sanitizer that is preloaded: natively, after one line",
+        check("a preloaded sanitizer: runs natively, after one line",
               r[0] == 0 and r[2].count("\n") == 1 and "sanitizer" in r[2], r)
     r = uk("--check", PROBE)
-    check("a program of threads: told", r[0] == 0 and "libc.so.6" in r[1]
+    check("--check accepts a threaded program", r[0] == 0 and "libc.so.6" in r[1]
           and "as user threads" in r[1], r)
 
 
@@ -167,42 +169,42 @@ def a_script(tmp, name, first):
 
 def options(tmp):
     r = uk("--stack", "192K", PROBE, "stack")
-    check("--stack: what libc says and what a thread has",
+    check("--stack: the default of libc and the size that a thread has",
           r[0] == 0 and r[1].split()[0] == "196608" and int(r[1].split()[1]) >= 192 << 10, r)
     r = uk("--vps", "1", "--reactor", "epoll", PROBE, "env", "UK_VPS", "UK_REACTOR")
     check("--vps and --reactor", r[1] == "1 epoll\n", r)
     for script in (a_script(tmp, "script", "/bin/sh"), a_script(tmp, "by-env", "/usr/bin/env sh")):
         r = uk(script)
-        check("children run so, too, by default", r[:2] == (0, "user\n"), r)
+        check("children use user threads by default", r[:2] == (0, "user\n"), r)
         r = uk("--children", "no", script)
-        check("--children no: they don't", r[:2] == (0, "kernel\n"), r)
+        check("--children no: children use kernel threads", r[:2] == (0, "kernel\n"), r)
     r = uk("--children", "no", PROBE, "thread")
-    check("--children no: the program itself does", r[:2] == (0, "user\n"), r)
+    check("--children no: the program itself uses user threads", r[:2] == (0, "user\n"), r)
     other = dict(ENV, LD_PRELOAD=os.path.join(BUILD, "src", "libukthreads.so.0"))
     r = uk("--children", "no", PROBE, "env", "LD_PRELOAD", env=other)
-    check("what else is preloaded stays", r[1].strip() == other["LD_PRELOAD"], r)
+    check("other preloaded libraries stay", r[1].strip() == other["LD_PRELOAD"], r)
 
 
 def preloaded():
-    """Who is preloaded beside us has the program's calls, as natively, and calls us; also who
-    stands behind us shows it the time, and a limit by that is one."""
+    """A library that is preloaded beside ours gets the program's calls, as natively, and calls
+    ours. The program sees its time and its time limits, even if it comes after ours."""
     ours = os.path.join(BUILD, "libuk-posix.so")
     for reactor in ("uring", "epoll"):
         env = dict(ENV, LD_PRELOAD=OTHER)
         native = subprocess.run([PROBE, "recv"], env=env, capture_output=True, text=True)
         r = uk("--reactor", reactor, PROBE, "recv", env=env)
-        check("%s: another library has the calls" % reactor,
+        check("%s: another library gets the calls" % reactor,
               r[:2] == (0, native.stdout) and "calls" in r[1], (r, native))
         r = uk("--reactor", reactor, PROBE, "thread", env=env)
-        check("%s: and the threads are ours" % reactor, r[:2] == (0, "user\n"), r)
+        check("%s: the threads are user threads" % reactor, r[:2] == (0, "user\n"), r)
         r = uk("--reactor", reactor, PROBE, "limits", env=env)
-        check("%s: limits by its time" % reactor, r[:2] == (0, "in time\n"), r)
+        check("%s: time limits follow its clock" % reactor, r[:2] == (0, "in time\n"), r)
         r = uk("--reactor", reactor, "env", "LD_PRELOAD=%s:%s" % (ours, OTHER), PROBE, "limits")
-        check("%s: and where it stands behind" % reactor, r[:2] == (0, "in time\n"), r)
+        check("%s: also if it comes after ours" % reactor, r[:2] == (0, "in time\n"), r)
 
 
 def without_proc():
-    """Where no /proc is mounted."""
+    """User threads work without a mounted /proc."""
     r = subprocess.run(["unshare", "-rm", "sh", "-c", "mount -t tmpfs none /proc && exec %s run %s thread"
                         % (UK, PROBE)], env=ENV, capture_output=True, text=True)
     if "unshare:" in r.stderr or "mount:" in r.stderr:
@@ -222,11 +224,11 @@ def stats(tmp):
     uk("--stats", path, "sh", "-c", "%s thread; cd /; exec %s thread" % (PROBE, PROBE))
     with open(path) as f:
         s = json.load(f)
-    check("--stats: of the process, also after an exec", s["creates"] == 1, s)
+    check("--stats: counts the process, also after an exec", s["creates"] == 1, s)
 
 
 def asks_once(tmp):
-    """A socket is not asked at each wait what it was: system calls for a message."""
+    """The system calls for a message: the type of a socket is not queried at each wait."""
     path = os.path.join(tmp, "stats.json")
     for reactor, most in (("uring", 2), ("epoll", 4)):
         for call in ("recv", "read"):
@@ -234,7 +236,7 @@ def asks_once(tmp):
             with open(path) as f:
                 n = json.load(f)["syscalls"] / 2000
             print("%s, %s: %.2f" % (reactor, call, n))
-            if seeds:  # such a build makes calls in vain
+            if seeds:  # such a build makes extra calls
                 continue
             check("%s, %s: at most %d a message" % (reactor, call, most),
                   r[0] == 0 and n < most + 0.5, n)

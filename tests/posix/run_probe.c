@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What run.py asks a program of threads about itself. A user thread's id is none of the
- * kernel's: they begin at 0x400000. */
+/* Answers run.py's questions about itself as a threaded program. The ids of user
+ * threads begin at 0x400000, above all ids of the kernel. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -54,7 +54,7 @@ static void *answers(void *arg)
 	return arg;
 }
 
-/* One byte, to and fro. */
+/* Passes one byte to and fro. */
 static int echo(void)
 {
 	pthread_t t[2];
@@ -75,7 +75,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t woken = PTHREAD_COND_INITIALIZER;
 static int waits;
 
-/* 20 ms by this clock, as the program sees it, for nobody. */
+/* Waits 20 ms by this clock, as the program sees it, for a signal that never comes. */
 static int times_out(clockid_t clock)
 {
 	pthread_condattr_t a;
@@ -114,7 +114,7 @@ static void *waits_long(void *arg)
 	return arg;
 }
 
-/* Waits with a limit, that pass and that do not, or SIGALRM. */
+/* Waits with time limits that expire and that do not. SIGALRM ends a hang. */
 static int limits(void)
 {
 	pthread_t t;

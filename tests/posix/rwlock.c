@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader-writer locks of every kind: what each call gives, who may be inside with whom. */
+/* Reader-writer locks of every kind: the results of the calls, and mutual exclusion. */
 #include "posix.h"
 
 #define THREADS 8
@@ -68,7 +68,8 @@ static void results(int kind)
 	SAY(pthread_rwlock_destroy(&l));
 }
 
-/* A reader reads once more while a writer waits: it goes in, unless the kind says no. */
+/* A reader locks once more while a writer waits. It succeeds unless the kind forbids
+ * it. */
 static void *a_writer(void *arg)
 {
 	CHECK(!pthread_rwlock_wrlock(&l));
@@ -86,7 +87,7 @@ static void again(int kind)
 	make(kind);
 	CHECK(!pthread_rwlock_rdlock(&l));
 	t = start(a_writer, NULL);
-	usleep(30000); /* it waits, most likely; if not, the kind makes no difference */
+	usleep(30000); /* it most likely waits now; if not, no kind fails */
 	soon = in_ms(CLOCK_REALTIME, 50);
 	r = pthread_rwlock_timedrdlock(&l, &soon);
 	if (kind != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
@@ -162,6 +163,6 @@ int main(void)
 			finish(t[i]);
 		CHECK(!pthread_rwlock_destroy(&l));
 	}
-	puts("in order");
+	puts("done");
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader-writer lock between a process and the one that it has forked, whose thread is the caller's
- * copy: each waits for the other, and is told if it would wait for itself. */
+/* A process-shared reader-writer lock between a process and the child that it forked.
+ * The child's thread is a copy of the caller. Each waits for the other, and gets
+ * EDEADLK if it would wait for itself. */
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -91,7 +92,8 @@ static void *two(void *arg)
 	return arg;
 }
 
-/* -- who has it is killed before libc's note of him is anything but an id; perhaps the caller's -- */
+/* -- the owner dies while libc's record of it is only an id, which may equal the
+ * caller's -- */
 
 static void *holds_and_ends(void *arg)
 {
@@ -121,7 +123,7 @@ static void *finds_it_abandoned(void *arg)
 	SAY(pthread_rwlock_timedwrlock(&x->l, &soon));
 	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
 	now.tv_nsec += (now.tv_sec - begun.tv_sec) * 1000000000 - begun.tv_nsec;
-	printf("computes: %d\n", now.tv_nsec > 100000000);
+	printf("spins: %d\n", now.tv_nsec > 100000000);
 	soon = in_ms(CLOCK_MONOTONIC, 20);
 	SAY(pthread_rwlock_clockrdlock(&x->l, CLOCK_MONOTONIC, &soon));
 	SAY(pthread_rwlock_trywrlock(&x->l));
@@ -130,7 +132,7 @@ static void *finds_it_abandoned(void *arg)
 
 int main(void)
 {
-	RUN(make);
+	make();
 	finish(start(two, NULL));
 	finish(start(finds_it_abandoned, NULL));
 	return 0;

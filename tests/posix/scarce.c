@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creators in a loop where the address space has room for a handful of stacks: each gets one
- * as soon as a thread has ended, wherever that was. */
+/* Threads create detached threads in a loop while the address space holds only a few
+ * stacks. A creation succeeds as soon as any thread has ended and freed its stack. */
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -21,7 +21,7 @@ static void *creates(void *arg)
 {
 	pthread_t t;
 
-	/* natively, too, it fails until one that ended has let its stack go */
+	/* natively, too, this fails until a thread that ended has freed its stack */
 	for (int n = 0; n < EACH;)
 		n += !pthread_create(&t, &detached, ends, NULL);
 	return arg;

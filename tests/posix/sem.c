@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Semaphores: what each call gives, no post is lost, also from a signal's handler. */
+/* Semaphores: the result of each call, and no post is lost, including posts from a
+ * signal handler. */
 #include <limits.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -91,7 +92,7 @@ static void *answers(void *arg)
 	return arg;
 }
 
-static void back_and_forth(void)
+static void posts_wake_in_turn(void)
 {
 	pthread_t t = start(answers, NULL);
 
@@ -102,7 +103,7 @@ static void back_and_forth(void)
 	finish(t);
 }
 
-/* -- posts of a handler, whatever it interrupts -- */
+/* -- posts from a handler, whatever it interrupts -- */
 
 static int alarms;
 
@@ -122,7 +123,7 @@ static void *counts(void *arg)
 	return arg;
 }
 
-static void from_handlers(void)
+static void handlers_post(void)
 {
 	struct itimerval fast = { { 0, 1000 }, { 0, 1000 } },
 			 off = { { 0, 0 }, { 0, 0 } };
@@ -146,7 +147,7 @@ static void *waits(void *arg)
 	return NULL;
 }
 
-/* It is cancelled already, and there would be one to take. */
+/* A cancelled thread takes no post, although one is available. */
 static void *takes_none(void *arg)
 {
 	struct timespec later = in_ms(CLOCK_REALTIME, 100000);
@@ -164,8 +165,8 @@ int main(void)
 	results(1);
 	crowd(0);
 	crowd(1);
-	RUN(back_and_forth);
-	RUN(from_handlers);
+	RUN(posts_wake_in_turn);
+	RUN(handlers_post);
 	CHECK(!sem_init(&s, 0, 0));
 	t = start(waits, &s);
 	usleep(1000);
@@ -174,6 +175,6 @@ int main(void)
 	CHECK(!sem_init(&s, 0, 1));
 	CHECK(finish(start(takes_none, NULL)) == PTHREAD_CANCELED);
 	TRY(sem_trywait(&s));
-	puts("none lost");
+	puts("no post is lost");
 	return 0;
 }

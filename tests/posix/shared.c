@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks between processes: with threads of this one, and with a process that runs without the
- * drop-in (this program once more, by exec). */
+/* Process-shared locks between threads of this process and a process without the
+ * preload library, which is this program executed once more. */
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ static void map(void)
 	CHECK(x != MAP_FAILED);
 }
 
-/* ---- what threads and the other process do ---- */
+/* ---- work of the threads and of the other process ---- */
 
 static void *adds(void *arg)
 {
@@ -94,15 +94,15 @@ static void dies(void)
 
 static pid_t other(const char *what)
 {
-	char number[16];
+	char fd_arg[16];
 	pid_t pid = fork();
 
 	CHECK(pid >= 0);
 	if (pid)
 		return pid;
-	snprintf(number, sizeof(number), "%d", fd);
+	snprintf(fd_arg, sizeof(fd_arg), "%d", fd);
 	unsetenv("LD_PRELOAD");
-	execle("/proc/self/exe", "other", what, number, NULL, environ);
+	execle("/proc/self/exe", "other", what, fd_arg, NULL, environ);
 	_exit(99);
 }
 
@@ -114,7 +114,7 @@ static int ends(pid_t pid)
 	return status;
 }
 
-/* ---- each kind ---- */
+/* ---- each kind of mutex ---- */
 
 static void *from_another(void *arg)
 {
@@ -187,7 +187,7 @@ static void kind(int type, int robust, int protocol)
 	finish(start(inherits, NULL));
 }
 
-/* ---- a condition ---- */
+/* ---- condition variables ---- */
 
 static void *turns(void *arg)
 {
@@ -230,7 +230,7 @@ static void condition(int type, int robust)
 	CHECK(!sem_wait(&x->s));
 	CHECK(!pthread_cancel(t));
 	CHECK(finish(t) == PTHREAD_CANCELED);
-	printf("had it: %d\n", had_it);
+	printf("held the mutex: %d\n", had_it);
 }
 
 int main(int argc, char **argv)
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
 	}
 	fd = memfd_create("shared", 0);
 	CHECK(fd >= 0 && !ftruncate(fd, sizeof(*x)));
-	RUN(map);
+	map();
 	for (int i = 0; i < 3; i++)
 		for (int robust = 0; robust < 2; robust++) {
 			kind(types[i], robust, PTHREAD_PRIO_NONE);

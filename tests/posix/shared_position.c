@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads, and another process, at one position of a file of which the page cache holds only
- * parts: each record is read once and whole, and written once and whole. */
+/* Many threads, and a second process, use one file position. The page cache holds only
+ * parts of the file. Each record is read once and whole, and written once and whole. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include "posix.h"
 
 #define RECORD                                                                         \
-	24576 /* bytes: parts of it are cached, and it is no power of two pages */
+	24576 /* bytes; not a power of two pages, so that the cache holds parts */
 #define WORDS (RECORD / 4)
 #define RECORDS 300u
 #define READERS 12
@@ -21,7 +21,7 @@
 
 static int fd;
 static FILE *stream;
-static uint32_t *seen; /* shared with a child; how often each record was read */
+static uint32_t *seen; /* how often each record was read; shared with a child */
 
 static void account(const uint32_t *record)
 {
@@ -93,7 +93,7 @@ static void run(void *(*fn)(void *), intptr_t n)
 		finish(t[i]);
 }
 
-/* Of each record some pages leave the cache. */
+/* Drops some pages of each record from the cache. */
 static void make_cold(void)
 {
 	for (int i = 0; i < (int)RECORDS; i++) {
@@ -238,7 +238,7 @@ int main(void)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fd = mkstemp(path);
 	CHECK(fd >= 0);
-	RUN(make_records);
+	make_records();
 	read_once(by_read, false);
 	read_once(by_readv, false);
 	read_once(by_preadv2, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler runs in the context of the thread that it is for, wherever that is: parked,
- * computing, asleep in the kernel; calls end with EINTR or go on; masks and pending signals are
- * each thread's own; the process's go to who lets them through. */
+/* A handler runs in the thread that gets the signal, whether it is parked, computes or
+ * sleeps in the kernel. Calls end with EINTR or go on. Each thread has its own mask and
+ * pending signals. Signals for the process go to a thread that does not block them. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -69,7 +69,8 @@ static void *reads(void *restarts)
 	return NULL;
 }
 
-/* Until the thread has really been in its call, nobody can know: it is signalled till then. */
+/* The test cannot see when the thread is in its call, so it waits 20 ms before the
+ * signal. */
 static void in_a_call(int restarts)
 {
 	pthread_t t;
@@ -89,7 +90,7 @@ static void in_a_call(int restarts)
 	if (restarts)
 		CHECK(write(ends[1], "x", 1) == 1);
 	CHECK(!pthread_join(t, NULL));
-	printf("%s: handlers in it %d\n", restarts ? "goes on" : "EINTR",
+	printf("%s: handlers ran in it %d\n", restarts ? "goes on" : "EINTR",
 	       get(&ran_in[1]) - was);
 	close(ends[0]);
 	close(ends[1]);
@@ -171,7 +172,7 @@ static void *masked(void *arg)
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
 	CHECK(!sigismember(&old, SIGUSR1));
 	CHECK(!raise(SIGUSR1));
-	CHECK(!pthread_kill(pthread_self(), SIGUSR1)); /* pending once */
+	CHECK(!pthread_kill(pthread_self(), SIGUSR1)); /* pending only once */
 	CHECK(!sigpending(&pending) && sigismember(&pending, SIGUSR1));
 	CHECK(get(&ran_in[6]) == 0);
 	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
@@ -195,7 +196,7 @@ static void *suspends(void *arg)
 	return arg;
 }
 
-/* -- sigwait, the process's signals -- */
+/* -- sigwait, and signals for the process -- */
 
 static void *waits(void *arg)
 {
@@ -209,7 +210,7 @@ static void *waits(void *arg)
 	return NULL;
 }
 
-static void process_signals(void)
+static void sigwait_takes_process_signals(void)
 {
 	union sigval v = { .sival_int = 77 };
 	struct timespec none = { 0, 1000 };
@@ -242,8 +243,8 @@ static void *open_to(void *arg)
 	return NULL;
 }
 
-/* main blocks it, one thread does not. */
-static void to_who_lets_it(void)
+/* main blocks the signal, one thread does not. */
+static void process_signal_goes_to_the_thread_that_unblocks_it(void)
 {
 	sigset_t set_, old;
 	pthread_t t;
@@ -289,7 +290,7 @@ static void *faults(void *arg)
 	return arg;
 }
 
-static void faulting(void)
+static void faults_are_handled(void)
 {
 	pthread_t t[4];
 
@@ -313,7 +314,7 @@ static void *writes(void *arg)
 	return arg;
 }
 
-static void broken_pipe(void)
+static void sigpipe_is_handled(void)
 {
 	pthread_t t;
 	int was = get(&ran_in[1]);
@@ -325,7 +326,7 @@ static void broken_pipe(void)
 	printf("SIGPIPE: %d\n", get(&ran_in[1]) - was);
 }
 
-/* -- the world is stopped by signals, as collectors do -- */
+/* -- signals stop the world, as in garbage collectors -- */
 
 #define WORLD 50
 static sem_t stopped, go_on[WORLD];
@@ -360,7 +361,7 @@ static void *in_world(void *arg)
 	return arg;
 }
 
-static void world(void)
+static void collector_stops_the_world(void)
 {
 	pthread_t t[WORLD];
 
@@ -384,7 +385,7 @@ static void world(void)
 	set(&world_ends, 1);
 	for (int i = 0; i < WORLD; i++)
 		CHECK(!pthread_join(t[i], NULL));
-	puts("the world");
+	puts("stopped the world");
 }
 
 /* -- left by a jump -- */
@@ -394,7 +395,7 @@ static sigjmp_buf out;
 static void jumps_out(int sig)
 {
 	(void)sig;
-	pthread_kill(pthread_self(), SIGUSR2); /* shut out, until the handler is over */
+	pthread_kill(pthread_self(), SIGUSR2); /* blocked until the handler is left */
 	CHECK(!get(&ran_in[1]));
 	siglongjmp(out, 1);
 }
@@ -414,7 +415,7 @@ static void *is_left(void *arg)
 	return arg;
 }
 
-static void left_by_a_jump(void)
+static void handler_leaves_by_a_jump(void)
 {
 	pthread_t t;
 
@@ -423,7 +424,7 @@ static void left_by_a_jump(void)
 	handle(SIGUSR1, on_usr, 0);
 }
 
-/* -- main's own -- */
+/* -- signals for main -- */
 
 static void *nothing(void *arg)
 {
@@ -432,9 +433,9 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-static void mains(void)
+static void main_is_interrupted(void)
 {
-	/* again and again: the first may come before main waits */
+	/* the timer repeats, as the first signal may arrive before main waits */
 	struct itimerval it = { { 0, 20000 }, { 0, 20000 } },
 			 off = { { 0, 0 }, { 0, 0 } };
 	pthread_t t;
@@ -454,7 +455,8 @@ static void mains(void)
 	printf("main: %d\n", get(&ran_in[0]) > was);
 }
 
-/* -- a flood of the process's signals: handlers that mask all, threads that end -- */
+/* -- a flood of signals for the process: handlers block all signals, and
+ * threads end -- */
 
 #define FLOOD 4000
 static int flooded;
@@ -466,7 +468,7 @@ static void on_flood(int sig)
 	sem_post(&seen);
 }
 
-/* Until so many have come, whoever had them. */
+/* Runs until this many signals were handled, by any thread. */
 static void *is_flooded(void *until)
 {
 	sigset_t one;
@@ -479,7 +481,7 @@ static void *is_flooded(void *until)
 	return NULL;
 }
 
-static void none_is_lost(void)
+static void no_signal_is_lost(void)
 {
 	struct sigaction a = { .sa_handler = on_flood };
 	sigset_t one, old;
@@ -494,7 +496,7 @@ static void none_is_lost(void)
 		CHECK(!pthread_create(&t[i], NULL, is_flooded,
 				      (void *)((i + 1) * (FLOOD / 4))));
 	for (int i = 0; i < 4; i++)
-		sem_post(&seen); /* so many are on their way */
+		sem_post(&seen); /* at most 4 signals are under way */
 	for (int i = 0; i < FLOOD; i++) {
 		wait_seen();
 		CHECK(!kill(getpid(), SIGRTMIN + 4));
@@ -524,16 +526,16 @@ int main(void)
 	elsewhere("at a mutex", locks, 5, &m);
 	CHECK(!pthread_create(&t, NULL, masked, NULL));
 	CHECK(!pthread_join(t, NULL));
-	RUN(wait_seen);
+	wait_seen();
 	puts("masked");
 	elsewhere("suspended", suspends, 7, NULL);
-	RUN(process_signals);
-	RUN(to_who_lets_it);
-	RUN(faulting);
-	RUN(broken_pipe);
-	RUN(world);
-	RUN(left_by_a_jump);
-	RUN(none_is_lost);
-	RUN(mains);
+	RUN(sigwait_takes_process_signals);
+	RUN(process_signal_goes_to_the_thread_that_unblocks_it);
+	RUN(faults_are_handled);
+	RUN(sigpipe_is_handled);
+	RUN(collector_stops_the_world);
+	RUN(handler_leaves_by_a_jump);
+	RUN(no_signal_is_lost);
+	RUN(main_is_interrupted);
 	return 0;
 }

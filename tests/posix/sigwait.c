@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has left sigwait, however, is given nothing more: what is sent to the process goes to those
- * who wait still, or let it through. */
+/* A thread that left sigwait takes no more signals, whichever way it left: a signal
+ * sent to the process goes to a thread that still waits or that does not block it. */
 #include <limits.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -74,7 +74,7 @@ static pthread_t asleep(const char *name)
 	return t;
 }
 
-/* Main blocks it. */
+/* main blocks the signal, so only this thread can take it. */
 static void *lets_through(void *arg)
 {
 	sigset_t set = usr2();
@@ -87,7 +87,7 @@ static void *lets_through(void *arg)
 	return arg;
 }
 
-/* Two wait, one is left by a jump, and the other gets what comes. */
+/* Two threads wait; one leaves by a jump, and the other takes the signal. */
 static void by_a_jump(void)
 {
 	pthread_t stay;
@@ -109,7 +109,7 @@ static void nobody_waits(bool cancelled)
 	left = asleep("left");
 	CHECK(!(cancelled ? pthread_cancel(left) : pthread_kill(left, SIGUSR1)));
 	wait_for(&has_left);
-	if (cancelled) { /* it is at its end */
+	if (cancelled) { /* it has left by cancellation */
 		sem_post(&may_end);
 		CHECK(finish(left) == PTHREAD_CANCELED);
 	}
@@ -120,7 +120,7 @@ static void nobody_waits(bool cancelled)
 	}
 }
 
-/* With more time than there will be he waits, and with less than none he is told so. */
+/* A time limit beyond the end of time waits; a negative one gives EINVAL. */
 static void *has_time(void *name)
 {
 	struct timespec never = { LONG_MAX, 0 }, before = { -1, 0 };
@@ -132,7 +132,7 @@ static void *has_time(void *name)
 	return NULL;
 }
 
-static void with_all_the_time(void)
+static void a_huge_time_limit_waits(void)
 {
 	char name[] = "has time";
 	pthread_t t = start(has_time, name);
@@ -154,12 +154,12 @@ int main(void)
 	a.sa_handler = on_usr2;
 	CHECK(!sigaction(SIGUSR2, &a, NULL));
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
-	RUN(with_all_the_time);
+	RUN(a_huge_time_limit_waits);
 	for (int i = 0; i < 5; i++) {
 		by_a_jump();
 		nobody_waits(false);
 		nobody_waits(true);
 	}
-	puts("none is lost");
+	puts("no signal is lost");
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The usual server: all threads block all signals, and one takes them, by sigwait or by a
- * descriptor. It gets whatever is sent to the process, while others compute; that a signal would
- * end the process, or be nothing, if nobody blocked it, makes no difference. */
+/* A common server design: all threads block all signals, and one thread takes
+ * them with sigwait or signalfd. It gets every signal sent to the process while
+ * others compute. The default action of the signal (to end the process, or none)
+ * makes no difference. */
 #include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sleeps: not too short, what they refuse, and thousands at once. */
+/* The sleep calls: they sleep long enough, they reject bad arguments, and 2000 threads
+ * sleep at the same time. */
 #include <unistd.h>
 
 #include "posix.h"
@@ -43,7 +44,7 @@ static void *short_one(void *arg)
 	return NULL;
 }
 
-/* Nobody else runs unless a sleep of no time lets him. */
+/* The other thread can run only if a sleep of length 0 yields. */
 static int told;
 
 static void *waits_for_word(void *arg)

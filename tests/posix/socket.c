@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets: streams and datagrams, partial transfers, time limits, O_NONBLOCK, refusals, and
- * a server with a thread for each of many connections. */
+/* Sockets: streams and datagrams, partial transfers, time limits, O_NONBLOCK, errors,
+ * and a server with one thread for each of 2000 connections. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 #define BIG (4 << 20)
 #define CONNS 2000
 
-static void *volatile bad_place = (void *)8; /* the compiler is not to know */
+static void *volatile bad_place = (void *)8; /* hidden from the compiler */
 static char big[BIG], back[BIG];
 static int s[2]; /* a pair of streams */
 
@@ -114,8 +114,7 @@ static void *parts(void *arg)
 static void *limits(void *arg)
 {
 	struct timeval tv = { 0, 30000 };
-	long was = ms_now(),
-	     tick = 10; /* the kernel counts it in jiffies, the first one broken */
+	long was = ms_now(), tick = 10; /* counted in jiffies; the first is partial */
 	char c;
 
 	CHECK(!setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
@@ -164,7 +163,7 @@ static void *refused(void *arg)
 	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	CHECK(!bind(t, (void *)&a, sizeof(a)));
 	CHECK(!getsockname(t, (void *)&a, &len));
-	held = t; /* and does not listen */
+	held = t; /* bound, but not listening */
 	t = socket(AF_INET, SOCK_STREAM, 0);
 	FAILS(connect(t, (void *)&a, len), ECONNREFUSED);
 	close(t);
@@ -191,7 +190,7 @@ static void *gone(void *arg)
 	return arg;
 }
 
-/* ---- a reader that somebody else gets out ---- */
+/* ---- shutdown wakes a reader ---- */
 
 static int shut[2];
 
@@ -257,7 +256,7 @@ static void batch(void)
 	CHECK(recvmmsg(u[0], n, 3, 0, &limit) == 3 && n[2].msg_len == 5);
 	CHECK(!memcmp(c[2], "three", 5));
 	FAILS(recvmmsg(u[0], n, 3, MSG_DONTWAIT, NULL), EAGAIN);
-	/* more time than there will be, and none at all */
+	/* a limit beyond the end of time, then a negative one */
 	limit.tv_sec = LONG_MAX;
 	CHECK(sendmmsg(u[1], m, 3, 0) == 3);
 	CHECK(recvmmsg(u[0], n, 3, 0, &limit) == 3);

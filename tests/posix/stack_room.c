@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where address space is rationed the stacks of threads that have ended leave it to whoever needs
- * it: stacks of another size, and malloc. */
+/* When address space is limited, the cached stacks of ended threads are freed for
+ * stacks of another size and for malloc. */
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -18,7 +18,7 @@ static void *waits(void *arg)
 	return arg;
 }
 
-/* As many at a time as there is room for. */
+/* Creates as many threads as fit at the same time. */
 static int fill_with(size_t size)
 {
 	pthread_t t[MOST];
@@ -55,6 +55,6 @@ int main(void)
 		CHECK(fill_with(130 * MB) >= MANY / 2);
 		malloc_has_room(1024 * MB);
 	}
-	puts("there is room");
+	puts("done");
 	return 0;
 }

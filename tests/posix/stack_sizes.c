@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks from the smallest that libc allows to some GiB, which programs of numbers ask for
- * (OMP_STACKSIZE) and nobody touches: the thread has what it asked for. */
+/* Thread stacks from the smallest that libc allows to several GiB. Numeric programs
+ * request such sizes (OMP_STACKSIZE) and hardly touch them. Each thread has the size
+ * that it requested. */
 #include <limits.h>
 #include <sys/mman.h>
 
@@ -16,7 +17,7 @@ static void *looks(void *arg)
 	CHECK(!pthread_attr_getstack(&a, (void **)&low, &size));
 	CHECK(&here >= low && &here < low + size);
 	CHECK(size + 16384 >= want);
-	/* a page at its end, not all of it */
+	/* touch one page near the low end, not all pages */
 	*(volatile char *)(&here - want + 16384) = 1;
 	return NULL;
 }
@@ -43,7 +44,7 @@ int main(void)
 	with((size_t)PTHREAD_STACK_MIN);
 	for (size_t size = 1 << 15; size <= 1 << 30; size *= 2)
 		with(size + 4096);
-	if (may != MAP_FAILED) { /* there is room */
+	if (may != MAP_FAILED) { /* the address space is not limited */
 		munmap(may, (size_t)64 << 30);
 		for (int i = 0; i < 3; i++)
 			with((size_t)4 << 30);

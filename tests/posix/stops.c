@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread stops its process: nothing of it goes on before it is continued, and its parent hears
- * by which signal. All its threads go on then. */
+/* A thread stops its process by SIGSTOP, SIGTSTP and SIGTTIN. The thread does not go on
+ * before the process is continued, the parent learns the signal, and afterwards all
+ * threads go on. */
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal that comes just before a thread sleeps for it ends that sleep: sigsuspend, ppoll and
- * pselect under a mask of their own, and sigsuspend in a handler that has interrupted a thread
- * that computes, as collectors stop the world. Each signal is sent once: who misses it hangs.
- *
- * And what comes while main posts a semaphore has its handler under that handler's mask, as
- * collectors rely on who stop main there, and one of SA_RESETHAND is called. */
+/* A signal that arrives just before a thread sleeps ends that sleep. This holds for
+ * sigsuspend, ppoll and pselect with a mask, and for sigsuspend in a handler that
+ * interrupted a computing thread, as garbage collectors stop the world. Each signal is
+ * sent only once, so a lost one hangs the test. Also: a signal that arrives while main
+ * posts a semaphore runs its handler under the handler's sa_mask, which collectors rely
+ * on when they stop main there. A SA_RESETHAND handler is called, too. */
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -88,7 +88,7 @@ static void just_before(void (*by)(const sigset_t *), const char *what, int from
 	printf("%s\n", what);
 }
 
-/* -- the world -- */
+/* -- a collector stops the world -- */
 
 static void on_stop(int sig)
 {
@@ -109,7 +109,7 @@ static void *computes(void *arg)
 	return arg;
 }
 
-static void world(void)
+static void collector_stops_the_world(void)
 {
 	struct sigaction sa = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
 	pthread_t t[2];
@@ -131,10 +131,10 @@ static void world(void)
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
 		finish(t[i]);
-	printf("the world\n");
+	printf("stopped the world\n");
 }
 
-/* -- main, in its calls -- */
+/* -- signals to main during its calls -- */
 
 static struct sigaction of_main;
 
@@ -191,7 +191,7 @@ int main(void)
 	}
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	RUN(world);
+	RUN(collector_stops_the_world);
 	main_posts(SA_RESTART);
 	main_posts((int)SA_RESETHAND);
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* system and popen in threads: their results, a cancellation, which kills the child, and
- * handlers that start programs while others are being started (under the drop-in alone: libc's
- * own may wait in the handler for the lock that the interrupted call holds). */
+/* system and popen in threads: their results, cancellation, which kills the child, and
+ * handlers that start programs while a start is interrupted. The last runs only with
+ * the preload library: in native libc the handler may wait for a lock that the
+ * interrupted call holds. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static void *results(void *arg)
 	return arg;
 }
 
-/* -- cancelled -- */
+/* -- cancellation -- */
 
 static int fifo[2];
 static char command[100];
@@ -49,7 +50,7 @@ static void *cancels(void *arg)
 	char c;
 
 	CHECK(!pipe(fifo));
-	/* the child holds our pipe's end, until it is gone */
+	/* the child holds the write end of the pipe until it is gone */
 	snprintf(command, sizeof(command), "echo >&%d; exec sleep 1000", fifo[1]);
 	t = start(is_cancelled, NULL);
 	CHECK(read(fifo[0], &c, 1) == 1);
@@ -113,7 +114,8 @@ static void *disturbed(void *arg)
 	return arg;
 }
 
-/* Cancelled before and while it waits, it says how the child ended. */
+/* A thread that is cancelled before and during pclose still returns the
+ * child's status. */
 static void *closes(void *f)
 {
 	int status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals by the calls of System V and 4.2BSD, after the first thread: handlers that they install
- * run in every thread, masks are each thread's own. */
+/* The signal calls of System V and 4.2BSD, after the first thread exists. Handlers that
+ * they set run in every thread; each thread has its own mask. */
 #include <signal.h>
 
 #include "asleep.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that is in the background reads from the terminal, or changes it: its process is stopped,
- * and the call goes on in the foreground; a handler runs; who blocks the signal, or ignores it,
- * or has nobody to continue it, has an error or goes on. */
+/* A background thread reads from the terminal or changes it. The signal stops its
+ * process, and the call completes once the process is in the foreground; a handler for
+ * the signal runs. If the signal is blocked or ignored, or the process group is
+ * orphaned, the call fails or succeeds at once. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -56,7 +57,7 @@ static void *reads_blocked(void *arg)
 	return reads(arg);
 }
 
-/* It alone: the kernel would ask main, else. */
+/* Only this thread unblocks it: otherwise the kernel would choose main. */
 static void *reads_alone(void *arg)
 {
 	mask(SIG_UNBLOCK, SIGTTIN);
@@ -74,7 +75,7 @@ static void *changes(void *arg)
 	return arg;
 }
 
-/* As shells do it. */
+/* As shells do. */
 static void *takes_the_terminal(void *arg)
 {
 	int r;
@@ -91,7 +92,7 @@ static void *idles(void *arg)
 	return arg;
 }
 
-/* The leader of a session has a job in the background, whose thread does it. */
+/* The session leader starts a background job, whose thread calls `what`. */
 static void job(void *(*what)(void *), void *arg, int sig, void (*how)(int))
 {
 	int status;
@@ -119,7 +120,7 @@ static void job(void *(*what)(void *), void *arg, int sig, void (*how)(int))
 	CHECK(!tcflush(ours, TCIFLUSH));
 }
 
-/* Nobody of its session is its parent any more. */
+/* A job in an orphaned process group. */
 static void orphan(void)
 {
 	char b;

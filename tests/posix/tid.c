@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread says of itself by its gettid(), or as 0, is said of the thread: policy, priority,
- * processors, nice value and name are its own, and what it set it reads. */
+/* A call about a thread's own gettid(), or about 0, acts on that thread. Its policy,
+ * priority, affinity, nice value and name are its own, and it reads what it set. */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void says_policy(pid_t id)
 	FAILS(sched_setscheduler(id, SCHED_OTHER, NULL), EINVAL);
 }
 
-/* The kernel's struct sched_attr in its first form. */
+/* The first version of the kernel's struct sched_attr. */
 struct attr {
 	unsigned size, policy;
 	unsigned long long flags;
@@ -61,9 +61,9 @@ static void says_policy_and_nice(pid_t id)
 	CHECK(getpriority(PRIO_PROCESS, id) == a.nice);
 	a.size = 0;
 	a.policy = 77;
-	a.flags = 0x08; /* keeps the policy */
+	a.flags = 0x08; /* SCHED_FLAG_KEEP_POLICY */
 	CHECK(!SET(id, &a) && sched_getscheduler(id) == SCHED_BATCH);
-	a.flags = 0x18; /* and all */
+	a.flags = 0x18; /* also SCHED_FLAG_KEEP_PARAMS */
 	a.nice = 19;
 	CHECK(!SET(id, &a) && !GET(id, &b) && b.nice == getpriority(PRIO_PROCESS, id));
 	CHECK(b.nice != 19);
@@ -88,7 +88,7 @@ static void says_policy_and_nice(pid_t id)
 	CHECK(!SET(id, &b));
 }
 
-static void says_processors(pid_t id)
+static void says_affinity(pid_t id)
 {
 	cpu_set_t all, one, now;
 	int cpu = 0;
@@ -119,7 +119,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	said = info->si_value.sival_int;
 }
 
-/* Another process's thread is the kernel's; its own gets what it says to itself. */
+/* A signal to another process's thread goes through the kernel. A signal to the
+ * caller's own id reaches it. */
 static void sends_by_id(pid_t other)
 {
 	siginfo_t info = { .si_code = SI_QUEUE };
@@ -174,8 +175,8 @@ static void *takes_others(void *arg)
 	return NULL;
 }
 
-/* Where main has bound itself to is no limit for others. */
-static void other_processors_than_mains(void)
+/* The affinity that main set for itself does not limit other threads. */
+static void affinity_of_main_limits_no_thread(void)
 {
 	cpu_set_t all, one, now;
 	int cpu = 0;
@@ -190,7 +191,7 @@ static void other_processors_than_mains(void)
 	CHECK(!sched_setaffinity(0, sizeof(one), &one));
 	CPU_XOR(&now, &all, &one);
 	finish(start(takes_others, &now));
-	takes_others(&now); /* and it may go there itself */
+	takes_others(&now); /* main may go there, too */
 	CHECK(!sched_getaffinity(0, sizeof(one), &one) && CPU_EQUAL(&one, &now));
 	CHECK(!sched_setaffinity(0, sizeof(all), &all));
 }
@@ -225,7 +226,7 @@ static void *by_id(void *arg)
 {
 	CHECK(syscall(SYS_gettid) == gettid() && gettid() != getpid());
 	says_policy(gettid());
-	says_processors(gettid());
+	says_affinity(gettid());
 	says_policy_and_nice(gettid());
 	says_nice(gettid());
 	says_name();
@@ -235,7 +236,7 @@ static void *by_id(void *arg)
 static void *as_zero(void *arg)
 {
 	says_policy(0);
-	says_processors(0);
+	says_affinity(0);
 	says_policy_and_nice(0);
 	says_nice(0);
 	return arg;
@@ -253,7 +254,7 @@ int main(void)
 	struct sched_param p = { .sched_priority = 0 };
 	cpu_set_t set;
 	char name[16], now[16];
-	pid_t gone = 0x3fffffff; /* nobody's, here and there */
+	pid_t gone = 0x3fffffff; /* no thread has this id */
 	struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 	pid_t others[] = { sleeper(), sleeper() };
 
@@ -263,8 +264,8 @@ int main(void)
 	CHECK(!prctl(PR_GET_NAME, name));
 	run_in_thread(by_id);
 	run_in_thread(as_zero);
-	RUN(other_processors_than_mains);
-	for (int i = 0; i < 8; i++) { /* and of nobody else, who comes after it */
+	RUN(affinity_of_main_limits_no_thread);
+	for (int i = 0; i < 8; i++) { /* later threads have ids of their own */
 		pid_t id;
 
 		finish(start(tells_its_id, &id));
@@ -276,6 +277,6 @@ int main(void)
 	FAILS(sched_setscheduler(gone, SCHED_OTHER, &p), ESRCH);
 	FAILS(sched_getaffinity(gone, sizeof(set), &set), ESRCH);
 	FAILS(getpriority(PRIO_PROCESS, gone), ESRCH);
-	puts("its own");
+	puts("done");
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timers that signal one thread, by its gettid(); the process; or call a function. Each signal is
- * its own thread's, with the value, and what is missed meanwhile counts as overruns. */
+/* Timers that signal one thread by its gettid(), signal the process, or call a
+ * function. Each thread gets the signals of its own timer, with their value, and
+ * expirations that it misses count as overruns. */
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
@@ -50,12 +51,12 @@ static void *is_signalled(void *arg)
 	id = timer_for(gettid(), SIGRTMIN + 2, mine, CLOCK_MONOTONIC);
 	every_ms(id, 1, 1);
 	while (got < TIMES)
-		usleep(100000); /* it ends it */
+		usleep(100000); /* a signal interrupts it */
 	CHECK(timer_getoverrun(id) >= 0 && !timer_delete(id) && !wrong);
 	return NULL;
 }
 
-/* A profiler's: by its CPU time, while it computes. */
+/* Uses the timer as a profiler does: by CPU time, while it computes. */
 static void *computes(void *arg)
 {
 	timer_t id;
@@ -85,8 +86,9 @@ static void spin_ms(long ms)
 		;
 }
 
-/* Others want to run meanwhile, so it comes from one kernel thread to another. A kernel looks at
- * its ticks, of which a virtual processor loses some: 60 ms were seen to pass without a signal. */
+/* Other threads want to run meanwhile, so this thread moves between kernel threads. The
+ * kernel checks the timer at its ticks, and a virtual machine loses some ticks: 60 ms
+ * passed once without a signal. */
 static void *computes_here_and_there(void *arg)
 {
 	timer_t id;
@@ -107,7 +109,7 @@ static void *computes_here_and_there(void *arg)
 	return arg;
 }
 
-/* It spends nothing, whoever computes. */
+/* This thread uses no CPU time while others compute. */
 static void *rests(void *arg)
 {
 	struct itimerspec left;
@@ -126,7 +128,7 @@ static void *rests(void *arg)
 	return arg;
 }
 
-static void many_compute(void)
+static void cpu_timers_count_own_time(void)
 {
 	enum { MANY = 6 };
 	pthread_t t[MANY];
@@ -144,7 +146,7 @@ static void *spins_until(void *arg)
 	return NULL;
 }
 
-/* It signals the process, and so the caller, who waits for it. */
+/* Signals the process; the caller waits for the signal. */
 static timer_t process_timer(clockid_t clock, int value)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
@@ -156,7 +158,7 @@ static timer_t process_timer(clockid_t clock, int value)
 	return id;
 }
 
-static void comes(int value)
+static void gets_signal_with(int value)
 {
 	siginfo_t info;
 	sigset_t set;
@@ -167,7 +169,7 @@ static void comes(int value)
 	CHECK(info.si_code == SI_TIMER && info.si_value.sival_int == value);
 }
 
-/* Another's time, at a moment of it, once, and by a signal for the process. */
+/* A timer on another thread's CPU clock that expires once and signals the process. */
 static void *of_another(void *arg)
 {
 	struct itimerspec at = { .it_value = { 0, 0 } };
@@ -185,7 +187,7 @@ static void *of_another(void *arg)
 	      at.it_value.tv_sec <= 1000);
 	at.it_value = (struct timespec){ 0, 3000000 };
 	CHECK(!timer_settime(id, 0, &at, NULL));
-	comes(6);
+	gets_signal_with(6);
 	CHECK(!timer_gettime(id, &at) && !at.it_value.tv_sec && !at.it_value.tv_nsec);
 	at.it_value.tv_nsec = -1;
 	FAILS(timer_settime(id, 0, &at, NULL), EINVAL);
@@ -195,7 +197,8 @@ static void *of_another(void *arg)
 	return arg;
 }
 
-/* Not taken for a while: pending once. */
+/* The signal is not taken for a while: it is pending once, and the rest
+ * are overruns. */
 static void *overruns(void *arg)
 {
 	struct timespec none = { 0, 0 };
@@ -244,13 +247,13 @@ static void *by_function(void *arg)
 	return arg;
 }
 
-/* The process's, of which main takes none. */
+/* A timer that signals the process; main does not take the signal. */
 static void *by_process(void *arg)
 {
 	timer_t id = process_timer(CLOCK_REALTIME, 3);
 
 	every_ms(id, 1, 0);
-	comes(3);
+	gets_signal_with(3);
 	CHECK(timer_getoverrun(id) == 0 && !timer_delete(id));
 	return arg;
 }
@@ -284,7 +287,7 @@ int main(void)
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
 	run_in_thread(computes);
-	RUN(many_compute);
+	RUN(cpu_timers_count_own_time);
 	run_in_thread(of_another);
 	run_in_thread(overruns);
 	run_in_thread(by_function);
@@ -295,6 +298,6 @@ int main(void)
 	CHECK(!timer_delete(left));
 	bad._sigev_un._tid = 0x3fffffff;
 	FAILS(timer_create(CLOCK_MONOTONIC, &bad, &id), EINVAL);
-	printf("%d in main\n", got >= TIMES);
+	printf("main is signalled: %d\n", got >= TIMES);
 	return 0;
 }

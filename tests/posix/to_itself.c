@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sends its process a signal that it alone lets through has had it when the call comes back
- * (POSIX, of kill). Where main lets it through, or waits for it, the kernel gives it to main. */
+/* A thread sends its process a signal that only this thread unblocks: the signal is
+ * delivered before the call returns (POSIX, kill). If main unblocks it or waits for it,
+ * the kernel delivers it to main. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -8,7 +9,7 @@
 
 #define ROUNDS 200
 
-static __thread volatile int mine; /* kill is a leaf, says its header */
+static __thread volatile int mine; /* volatile: the header declares kill a leaf */
 static __thread volatile int code, sender, value;
 static pthread_t first, ran_in;
 static int ran;
@@ -87,7 +88,7 @@ static void *pends(void *arg)
 	return arg;
 }
 
-/* -- main has it, though it has said that it blocks it -- */
+/* -- main gets it, although its mask blocks it otherwise -- */
 
 static void *sends_main(void *arg)
 {
@@ -97,7 +98,7 @@ static void *sends_main(void *arg)
 	mask(SIG_UNBLOCK, SIGUSR1);
 	mine = 0;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", getpid());
-	while (!there) { /* until main lets it through */
+	while (!there) { /* until main has unblocked it */
 		FILE *f = fopen(path, "r");
 		unsigned long long blocked = ~0ull;
 
@@ -110,7 +111,7 @@ static void *sends_main(void *arg)
 	return arg;
 }
 
-static void main_gets_it(void)
+static void main_takes_the_signal(void)
 {
 	sigset_t open, wait = of(SIGUSR1);
 	pthread_t t;
@@ -125,10 +126,10 @@ static void main_gets_it(void)
 	t = start(sends_main, NULL);
 	CHECK(!sigwait(&wait, &sig) && sig == SIGUSR1 && mine == 1);
 	finish(t);
-	puts("main's");
+	puts("main is signalled");
 }
 
-/* -- what happens without a handler -- */
+/* -- the default action -- */
 
 static void *dies(void *sig)
 {
@@ -169,7 +170,7 @@ int main(void)
 	finish(start(sends, NULL));
 	SAY(pthread_equal(ran_in, first));
 	finish(start(pends, NULL));
-	RUN(main_gets_it);
+	RUN(main_takes_the_signal);
 	SAY(ran);
 	for (int i = 0; i < 4; i++)
 		death(sigs[i]);

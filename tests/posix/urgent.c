@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has blocked a signal once that is ignored by default, and lets it through again, is not
- * interrupted by it. */
+/* main blocks and unblocks SIGURG, which is ignored by default. The signal never
+ * interrupts main's poll(). */
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static void block(int sig)
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 }
 
-static void waits_in_peace(void)
+static void poll_is_not_interrupted(void)
 {
 	sem_post(&go);
 	do
@@ -55,12 +55,12 @@ int main(void)
 	CHECK(!sem_init(&go, 0, 0) && !sem_init(&sent, 0, 0));
 	block(sig);
 	start(sends, &sig);
-	RUN(waits_in_peace);
+	RUN(poll_is_not_interrupted);
 	let_through(sig);
-	RUN(waits_in_peace);
+	RUN(poll_is_not_interrupted);
 	block(sig);
 	let_through(sig);
-	RUN(waits_in_peace);
-	puts("in peace");
+	RUN(poll_is_not_interrupted);
+	puts("not interrupted");
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for children, and the kernel's message queues and semaphores. */
+/* Waiting for children, and message queues and semaphores of the kernel. */
 #include <fcntl.h>
 #include <mqueue.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #include "posix.h"
 
-/* A program that ends with this status. */
+/* Starts a shell that runs `what`. */
 static pid_t child(const char *what)
 {
 	const char *args[] = { "sh", "-c", what, NULL };
@@ -79,7 +79,7 @@ static void *children(void *arg)
 	return arg;
 }
 
-/* ---- queues ---- */
+/* ---- queues and semaphores ---- */
 
 struct note {
 	long type;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What natively moves the whole does so here, however slow the other end is, while operations of
- * other threads end all the time; a handler, a limit, a full disk or the other end's close explains
- * a part. A thread that is cancelled in the middle leaves no descriptor behind. */
+/* A call that moves all its bytes natively does so here, however slow the peer is and
+ * while operations of other threads complete all the time. A handler, a time limit, a
+ * full disk or the peer's close explains a partial result. A thread cancelled in the
+ * middle leaks no file descriptor. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,9 +26,9 @@
 #define NOISY 2
 
 static unsigned char *data, *room;
-static int file, target; /* what data is in; an empty one */
+static int file, target; /* data is in file; target starts empty */
 
-/* -- noise: operations end all the time -- */
+/* -- noise: operations complete all the time -- */
 
 static int noise[NOISY][2][2];
 
@@ -62,7 +63,7 @@ static void make_noise(void)
 	}
 }
 
-/* -- ways -- */
+/* -- the calls, and what they write to -- */
 
 enum { PIPE, UNIX, TCP, KINDS };
 
@@ -155,8 +156,8 @@ static ssize_t by_splice(int fd)
 static struct {
 	const char *name;
 	ssize_t (*call)(int fd);
-	bool pipe; /* also to a pipe */
-	bool all;  /* gives SIZE bytes */
+	bool pipe; /* also writes to a pipe */
+	bool all;  /* moves SIZE bytes */
 } how[] = { { "write", by_write, true, true },
 	    { "writev", by_writev, true, true },
 	    { "send", by_send, false, true },
@@ -170,7 +171,7 @@ struct way {
 	int fd;
 	ssize_t (*call)(int fd);
 	ssize_t r;
-	long stop, got; /* the reader; stop < 0: at the end */
+	long stop, got; /* for the reader; stop < 0: end-of-file */
 };
 
 static void *writes(void *arg)
@@ -239,7 +240,8 @@ static void until_full(int fd)
 	} while (before != now);
 }
 
-/* Each of them ends the call in its middle: what was given is what arrived. */
+/* Each reason ends the call in the middle: its result is the number of bytes that
+ * arrived. */
 enum reason { HANDLER, CANCELLED, CLOSED, REASONS };
 
 static void ends_with_part(int kind, int h, enum reason why)
@@ -253,7 +255,7 @@ static void ends_with_part(int kind, int h, enum reason why)
 	out.fd = p[1];
 	t = start(writes, &out);
 	finish(start(reads, &in));
-	until_full(p[0]); /* it waits for room */
+	until_full(p[0]); /* now the writer waits for space */
 	in.stop = -1;
 	if (why == HANDLER) {
 		pthread_kill(t, SIGUSR1);
@@ -264,7 +266,7 @@ static void ends_with_part(int kind, int h, enum reason why)
 		CHECK(out.r == in.got);
 	} else if (why == CANCELLED) {
 		pthread_cancel(t);
-		u = start(reads, &in); /* it may be no cancellation point */
+		u = start(reads, &in); /* the call may be no cancellation point */
 		CHECK(finish(t) == PTHREAD_CANCELED);
 		CHECK(!close(p[1]));
 		finish(u);
@@ -283,7 +285,7 @@ static void ignore(int sig)
 	(void)sig;
 }
 
-static void ways(void)
+static void each_call_moves_all_bytes(void)
 {
 	struct sigaction sa = { .sa_handler = ignore };
 
@@ -314,7 +316,7 @@ static void *limited(void *arg)
 		CHECK(!setsockopt(p[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
 		r = how[h].call(p[1]);
 		CHECK(r > 0 && r < SIZE);
-		while ((r = how[h].call(p[1])) > 0) /* what it counts otherwise */
+		while ((r = how[h].call(p[1])) > 0) /* more is sent after a part */
 			;
 		if (r != -1 || errno != EAGAIN)
 			printf("%s: %ld, errno %d\n", how[h].name, (long)r, errno);
@@ -323,7 +325,7 @@ static void *limited(void *arg)
 	return arg;
 }
 
-/* -- devices, files -- */
+/* -- devices and files -- */
 
 static void *from_devices(void *arg)
 {
@@ -382,7 +384,8 @@ static void *to_files(void *arg)
 	return arg;
 }
 
-/* What takes LIMIT bytes and no more ends the call there; the next one says why. */
+/* A target that accepts LIMIT bytes ends the call there; the next call
+ * fails with err. */
 static int room_for_limit(int err)
 {
 	int n = 0;
@@ -402,7 +405,8 @@ static int room_for_limit(int err)
 	return n;
 }
 
-/* The size limit in the middle is a part without a signal, the next call the signal. */
+/* A write that crosses RLIMIT_FSIZE is partial, without a signal; the next write gets
+ * SIGXFSZ. */
 static void *too_large(void *arg)
 {
 	struct rlimit old, limit;
@@ -411,12 +415,12 @@ static void *too_large(void *arg)
 	limit = old;
 	limit.rlim_cur = LIMIT;
 	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
-	printf("%d limited\n", room_for_limit(EFBIG));
+	printf("%d calls at the size limit\n", room_for_limit(EFBIG));
 	CHECK(!setrlimit(RLIMIT_FSIZE, &old));
 	return arg;
 }
 
-/* With only LIMIT bytes left. */
+/* A file system with only LIMIT bytes left. */
 static void *full_disk(void *arg)
 {
 	char dir[] = "/var/tmp/whole_XXXXXX";
@@ -424,7 +428,7 @@ static void *full_disk(void *arg)
 
 	CHECK(mkdtemp(dir));
 	if (mount("none", dir, "tmpfs", 0, "size=4m")) {
-		puts("no right to mount a small disk");
+		puts("not permitted to mount a small file system");
 		CHECK(!rmdir(dir));
 		return arg;
 	}
@@ -433,7 +437,7 @@ static void *full_disk(void *arg)
 	target = openat(at, "empty", O_RDWR | O_CREAT, 0600);
 	CHECK(!umount2(dir, MNT_DETACH) && !rmdir(dir));
 	CHECK(file >= 0 && target >= 0 && write(file, data, SIZE) == SIZE);
-	printf("%d out of room\n", room_for_limit(ENOSPC));
+	printf("%d calls on a full disk\n", room_for_limit(ENOSPC));
 	CHECK(!close(file) && !close(target) && !close(at));
 	file = source;
 	target = old;
@@ -463,9 +467,9 @@ int main(void)
 	target = mkstemp(other);
 	CHECK(file >= 0 && target >= 0 && !unlink(path) && !unlink(other));
 	CHECK(write(file, data, SIZE) == SIZE);
-	RUN(make_noise);
-	RUN(ways);
-	puts("arrives");
+	make_noise();
+	RUN(each_call_moves_all_bytes);
+	puts("all bytes arrive");
 	finish(start(limited, NULL));
 	puts("limited in time");
 	finish(start(from_devices, NULL));
@@ -474,6 +478,6 @@ int main(void)
 	puts("files");
 	finish(start(full_disk, NULL));
 	finish(start(too_large, NULL));
-	printf("told %d times\n", (int)told);
+	printf("SIGXFSZ %d times\n", (int)told);
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HotSpot with many platform threads: each holds a monitor, waits, is notified and ends.
+// HotSpot with many platform threads: each locks a monitor, waits, is notified and ends.
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.*;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls.py - gRPC: a server with a pool of threads, and clients in threads, in one process."""
+"""calls.py - gRPC: a server with a thread pool, and clients in threads of the same process."""
 import concurrent.futures
 
 import grpc

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An echo server, one thread for each connection: prints its port, ends when standard input
- * does and says how many it served. */
+/* An echo server with one thread for each connection. It prints its port, ends at
+ * end-of-file on standard input, and prints how many connections it served. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>

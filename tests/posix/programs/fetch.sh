@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# fetch.sh CLIENT...: gets 40 files of a server that runs natively, by many connections
+# fetch.sh CLIENT...: the client gets 40 files from a native server on many connections
 mkdir www got
 for i in $(seq 40); do
 	head -c $((i * 20000)) data >www/f$i

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.cc - TBB: loops, sums, sorts, groups of tasks, a pipeline; and std::jthread's stops. */
+/* flows.cc - TBB: loops, sums, sorts, task groups, a pipeline. Also stop tokens of
+ * std::jthread. */
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""loops.py uvloop|gevent: loops of others in threads, with pools of threads beside them."""
+"""loops.py uvloop|gevent: event loops of other projects in threads, beside thread pools."""
 import concurrent.futures
 import sys
 import threading

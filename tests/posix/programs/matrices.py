@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""matrices.py - NumPy on OpenBLAS, which has a pool of threads, from threads of its own."""
+"""matrices.py - NumPy in several threads, on OpenBLAS, which has its own thread pool."""
 import concurrent.futures
 
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""messages.py - ZeroMQ: its threads for input and output, a broker, workers and clients."""
+"""messages.py - ZeroMQ with its I/O threads: a broker, workers and clients."""
 import threading
 
 import zmq

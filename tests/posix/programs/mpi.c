@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI_THREAD_MULTIPLE: in each of the processes threads of the same number talk to each other,
- * all at once; the first prints what every thread has got. */
+/* MPI_THREAD_MULTIPLE: thread i of each process sends to thread i of the next process,
+ * all threads at once. The first process prints the sum that each thread received. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define THREADS 8
 #define ROUNDS 50
-#define BIG 20000 /* numbers: more than goes in one piece */
+#define BIG 20000 /* values: more than one packet holds */
 
 static int rank, ranks;
 static long got[THREADS];

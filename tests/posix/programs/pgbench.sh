@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# pgbench.sh - PostgreSQL's client with four threads; the server runs natively
+# pgbench.sh - PostgreSQL's client with four threads, and a native server
 bin=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
 as=
 [ "$(id -u)" != 0 ] || { as="setpriv --reuid=postgres --regid=postgres --clear-groups"; chmod 777 .; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pools.py - CPython: a pool of 200 threads, one of processes, and asyncio's own."""
+"""pools.py - CPython: a pool of 200 threads, a pool of processes, and the pool of asyncio."""
 import asyncio
 import concurrent.futures
 import multiprocessing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPython's threads: locks, conditions, queues, timers, pools, locals, subprocesses."""
+"""CPython threads: locks, conditions, queues, timers, pools, thread-locals, subprocesses."""
 import concurrent.futures
 import hashlib
 import queue

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# serve.sh SERVER: starts it by $UK with threads of its own, asks it by clients that run natively,
-# has it load its configuration anew where it can, and ends it by a signal
+# serve.sh SERVER: starts a multithreaded server by $UK, sends requests from native clients, makes it
+# reload its configuration if it can, and ends it by a signal
 port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -9,7 +9,7 @@ P=$(port) Q=$(port)
 quit=TERM
 chmod 755 .
 
-# -- what is served --
+# -- content --
 
 zone() {
 	cat >zone <<-END
@@ -29,7 +29,7 @@ files() {
 	chmod -R a+rX www
 }
 
-# a server of files that runs natively, at $Q
+# a native file server on port $Q
 behind() {
 	files
 	python3 -c '
@@ -46,14 +46,14 @@ Server(("127.0.0.1", int(sys.argv[1])), functools.partial(Handler, directory="ww
 
 # -- clients --
 
-until_it() { # COMMAND...: until it succeeds, or nobody serves
+until_it() { # COMMAND...: repeats it until it succeeds; fails if the server has ended
 	until "$@" >/dev/null 2>&1; do
 		[ -z "$server" ] || kill -0 $server || { cat out; exit 1; }
 		sleep .1
 	done
 }
 
-at_once() { # COMMAND: eight, each with its number in $k
+at_once() { # COMMAND: runs eight at once, numbered by $k
 	local clients=
 	for k in $(seq 8); do
 		eval "$1" >answer$k 2>&1 &
@@ -72,7 +72,7 @@ names() {
 	answers
 }
 
-fetches() { # CURL'S OPTIONS: all files
+fetches() { # CURL-OPTIONS PORT: gets all files
 	at_once 'for i in $(seq 20); do curl -s '"$1"' http://127.0.0.1:$2/f$i | cmp - www/f$i && echo same; done'
 	answers
 }
@@ -210,7 +210,7 @@ serve_haproxy() {
 	fetches "" $P
 }
 
-# its cache is read and written by threads of its own
+# threads read and write its cache
 serve_squid() {
 	behind
 	chmod 777 .

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An echo server on std::thread: prints its port, ends when standard input does, joins all its
-// threads and says what went over channels and through locks.
+// An echo server on std::thread. It prints its port, ends at end-of-file on standard input, joins
+// all its threads, and prints the results of its channels and locks.
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{mpsc, Arc, Barrier, Condvar, Mutex, RwLock};

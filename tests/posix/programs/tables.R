@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tables.R - R: data.table's OpenMP, and what parallel forks beside it
+# tables.R - R: data.table uses OpenMP, and the package parallel forks processes beside it
 library(data.table)
 library(parallel)
 setDTthreads(8)

@@ -1,6 +1,6 @@
 --  SPDX-License-Identifier: Apache-2.0
---  tasks.adb - Ada: tasks with rendezvous, a protected object, delays, one that is aborted,
---  one that overflows its stack and another's exception
+--  tasks.adb - Ada: tasks with rendezvous, a protected object and delays; an aborted task, a task
+--  that overflows its stack, and an exception in a task
 with Ada.Text_IO; use Ada.Text_IO;
 
 procedure Tasks is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++: exceptions through threads, thread_local with destructors, std::async, condition
-// variables, call_once, shared_mutex, latch and atomics that wait.
+// C++: exceptions in threads, thread_local with destructors, std::async, condition variables,
+// call_once, shared_mutex, latch and atomic waits.
 #include <atomic>
 #include <barrier>
 #include <condition_variable>

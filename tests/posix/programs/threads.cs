@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// threads.cs - Mono: its collector and debugger stop threads by signals; pools, tasks, interrupts
+// threads.cs - Mono: pools, tasks, interrupts; collector and debugger stop threads by signals
 using System;
 using System.Linq;
 using System.Threading;
@@ -36,7 +36,7 @@ class Threads {
 			}
 		});
 		sleeper.Start();
-		do { // Mono loses one that comes just before the sleep
+		do { // Mono loses an interrupt that comes just before the sleep
 			sleeper.Interrupt();
 		} while (!sleeper.Join(10));
 	}

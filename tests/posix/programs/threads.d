@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// threads.d - D: its collector stops all threads by signals
+// threads.d - D: tasks and messages; the collector stops all threads by signals
 import core.atomic, core.memory, core.sync.mutex, core.thread;
 import std.algorithm, std.concurrency, std.parallelism, std.range, std.stdio;
 

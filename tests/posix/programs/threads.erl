@@ -1,5 +1,5 @@
 %% SPDX-License-Identifier: Apache-2.0
-%% threads.erl - Erlang: schedulers and their pool for files, timers, and the port of a child
+%% threads.erl - Erlang: schedulers, their thread pool for files, timers, and a child process
 -module(threads).
 -export([main/0]).
 

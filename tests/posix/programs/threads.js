@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// threads.js - Node: workers, and libuv's pool of threads by crypto, names, zlib and files
+// threads.js - Node: workers, and libuv's thread pool, used by crypto, DNS, zlib and files
 const { Worker, isMainThread, parentPort, workerData } = require('worker_threads');
 const { promisify } = require('util');
 const pbkdf2 = promisify(require('crypto').pbkdf2);

@@ -1,5 +1,5 @@
 ;; SPDX-License-Identifier: Apache-2.0
-;; SBCL's threads, with its collector, which stops them by signals.
+;; SBCL threads; the collector stops them by signals.
 (let* ((lock (sb-thread:make-mutex)) (sum 0)
        (queue (sb-thread:make-waitqueue)) (ready 0)
        (threads (loop for i below 20 collect

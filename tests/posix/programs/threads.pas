@@ -1,5 +1,5 @@
 { SPDX-License-Identifier: Apache-2.0 }
-{ threads.pas - Free Pascal: threads of its own runtime, critical sections, events }
+{ threads.pas - Free Pascal: threads of its runtime, critical sections, events }
 program threads;
 {$mode objfpc}
 uses cthreads, classes, syncobjs, sysutils;

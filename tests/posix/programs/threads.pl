@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# threads.pl - Perl's ithreads, each with an interpreter of its own: a queue, a shared sum, an alarm
+# threads.pl - Perl's ithreads, each with its own interpreter: a queue, a shared sum, an alarm
 use threads;
 use threads::shared;
 use Thread::Queue;

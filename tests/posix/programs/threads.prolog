@@ -1,5 +1,5 @@
 % SPDX-License-Identifier: Apache-2.0
-% threads.prolog - SWI-Prolog: message queues, its collector of atoms
+% threads.prolog - SWI-Prolog: message queues, atom garbage collection
 :- initialization(main).
 
 worker(Work, Done) :-

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# threads.rb - Ruby: queues, a mutex, Timeout, a server with a thread for each client, backquotes
+# threads.rb - Ruby: queues, a mutex, Timeout, a server with one thread per client, a subprocess
 require "socket"
 require "timeout"
 

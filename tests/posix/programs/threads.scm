@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; threads.scm - Guile: Boehm's collector stops the threads by signals; a mutex, futures, a cancel
+; threads.scm - Guile: a mutex, futures, cancellation; Boehm's collector stops threads by signals
 (use-modules (ice-9 threads))
 
 (define mutex (make-mutex))

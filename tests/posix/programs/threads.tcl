@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# threads.tcl - Tcl: an interpreter for each thread, and messages between them
+# threads.tcl - Tcl: each thread has an interpreter; messages between threads
 package require Thread
 
 set threads {}
