@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line, by getopt_long. A bad option prints one line and ends with status
- * 2. If the machine refuses something (address, root, certificate), the status is 3. */
+ * 2. If the machine refuses something (address, root, certificate), the status is 3.
+ *
+ * Rare settings are items of a few options: --limit conns=9,body=1m. Most items were
+ * options of their own before 0.2, and 0.2 still takes these names. */
 #include "web.h"
 
 #include <getopt.h>
@@ -40,11 +43,9 @@ static void usage(void)
 	    "      --net-cpu=N      CPU of the network processor                [any]\n"
 	    "  -p, --port=N         port; 0: any free one                       [8080]\n"
 	    "      --listen=WHERE   ADDR, ADDR:PORT, [ADDR]:PORT or unix:PATH; may be given\n"
-	    "                       more than once (also --bind)                [127.0.0.1]\n"
+	    "                       more than once                              [127.0.0.1]\n"
 	    "  -r, --root=DIR       serve the files below DIR                   [.]\n"
 	    "      --vps=N          virtual processors               [CPUs, or UK_VPS]\n"
-	    "      --full           run connections on full threads, not on light ones\n"
-	    "      --stack=SIZE     stack of a connection's thread       [64k; 256k with TLS]\n"
 	    "      --tls-cert=FILE  certificate chain, PEM: serve HTTPS\n"
 	    "      --tls-key=FILE   its private key, PEM\n"
 	    "      --access-log=F   Combined Log Format; - is standard output   [none]\n"
@@ -54,14 +55,18 @@ static void usage(void)
 	    "      --user=NAME[:GROUP]  --chroot  --sandbox   fewer privileges after the start\n"
 	    "      --pid-file=FILE  write the process id to FILE\n"
 	    "\n"
-	    "  limits: --max-conns=N --max-header=SIZE [16k] --max-uri=SIZE [8k]\n"
-	    "          --max-body=SIZE [1m] --backlog=N [4096]\n"
-	    "  times (s; also 500ms, 2m): --timeout-idle [60] --timeout-header [20]\n"
-	    "          --timeout-body [30] --timeout-write [60] --timeout-handshake [15]\n"
-	    "          --timeout-stop [30] --cache-time [1; 0: no cache]\n"
+	    "  Each of these takes a list, such as body=64k,uri=1k, and may be repeated:\n"
+	    "      --limit LIST     conns=N, header=SIZE [16k], uri=SIZE [8k], body=SIZE [1m],\n"
+	    "                       backlog=N [4096]\n"
+	    "      --timeout LIST   in s, 500ms or 2m: idle=TIME [60], header=TIME [20],\n"
+	    "                       body=TIME [30], write=TIME [60], handshake=TIME [15],\n"
+	    "                       stop=TIME [30], cache=TIME [1; 0: no cache]\n"
+	    "      --thread LIST    of a connection: stack=SIZE [64k; 256k with TLS], light\n"
+	    "                       or full                                     [light]\n"
+	    "\n"
+	    "      --show-status=W  the pages /-/status and /metrics: no, local (only to this\n"
+	    "                       machine) or remote (to all)                 [local]\n"
 	    "      --no-symlinks    follow no symbolic links\n"
-	    "      --no-status      do not serve /-/status and /metrics\n"
-	    "      --status-remote  serve them to other machines, too\n"
 	    "  -q, --quiet          print only errors\n"
 	    "  -h, --help; --version\n"
 	    "\n"
@@ -185,60 +190,57 @@ enum kind {
 #define TO(field) &cfg.field, NULL
 _Static_assert(sizeof(cfg.stack) == sizeof(uint64_t), "see SIZE");
 
-static const struct opt {
+struct opt {
 	const char *name;
 	enum kind kind;
 	char letter; /* or 0 */
 	void *to;
 	void (*call)(const char *name, const char *v);
 	uint64_t min, max;
-} opts[] = {
-	{ "mode", CALL, 0, NULL, set_mode, 0, 0 },
-	{ "port", CALL, 'p', NULL, set_port, 0, 0 },
-	{ "bind", CALL, 0, NULL, add_listener, 0, 0 },
-	{ "listen", CALL, 0, NULL, add_listener, 0, 0 },
-	{ "root", TEXT, 'r', TO(root), 0, 0 },
-	{ "vps", COUNT, 0, TO(vps), 1, 256 },
-	{ "net-cpu", CALL, 0, NULL, set_net_cpu, 0, 0 },
-	{ "tls-cert", TEXT, 0, TO(tls_cert), 0, 0 },
-	{ "tls-key", TEXT, 0, TO(tls_key), 0, 0 },
-	{ "access-log", TEXT, 0, TO(access_log), 0, 0 },
-	{ "pid-file", TEXT, 0, TO(pid_file), 0, 0 },
-	{ "max-conns", COUNT, 0, TO(max_conns), 1, 10000000 },
-	{ "max-header", SMALL, 0, TO(lim.max_header), 512, 1u << 20 },
-	{ "max-uri", SMALL, 0, TO(lim.max_uri), 64, 1u << 20 },
-	{ "max-body", SIZE, 0, TO(max_body), 0, 1ull << 40 },
-	{ "timeout-idle", TIME, 0, TO(t_idle), 1000000, 0 },
-	{ "timeout-header", TIME, 0, TO(t_header), 1000000, 0 },
-	{ "timeout-body", TIME, 0, TO(t_body), 1000000, 0 },
-	{ "timeout-write", TIME, 0, TO(t_write), 1000000, 0 },
-	{ "timeout-handshake", TIME, 0, TO(t_handshake), 1000000, 0 },
-	{ "timeout-stop", TIME, 0, TO(t_stop), 1000000, 0 },
-	{ "cache-time", TIME, 0, TO(t_cache), 0, 0 },
-	{ "backlog", COUNT, 0, TO(backlog), 1, 65535 },
-	{ "stack", SIZE, 0, TO(stack), 32768, 1u << 26 },
-	{ "light", OFF, 0, TO(full), 0, 0 },
-	{ "full", ON, 0, TO(full), 0, 0 },
-	{ "user", TEXT, 0, TO(user), 0, 0 },
-	{ "chroot", ON, 0, TO(chroot), 0, 0 },
-	{ "sandbox", ON, 0, TO(sandbox), 0, 0 },
-	{ "precompressed", ON, 0, TO(precompressed), 0, 0 },
-	{ "cache-control", CALL, 0, NULL, cache_rule, 0, 0 },
-	{ "no-symlinks", OFF, 0, TO(follow), 0, 0 },
-	{ "no-status", OFF, 0, TO(status), 0, 0 },
-	{ "status-remote", ON, 0, TO(status_remote), 0, 0 },
-	{ "quiet", ON, 'q', TO(quiet), 0, 0 },
-	{ "help", BARE, 'h', NULL, show_help, 0, 0 },
-	{ "version", BARE, 0, NULL, show_version, 0, 0 },
 };
-#define OPTS (sizeof(opts) / sizeof(opts[0]))
+
+#define ITEM(option, old, name, kind, field, min, max)                                 \
+	{                                                                              \
+		option, old,                                                           \
+		{                                                                      \
+			name, kind, 0, TO(field), min, max                             \
+		}                                                                      \
+	}
+
+static const struct item {
+	const char *option; /* NULL: only the old name of another option */
+	const char *old;    /* the option that it was, or NULL */
+	struct opt o;
+} items[] = {
+	ITEM("limit", "max-conns", "conns", COUNT, max_conns, 1, 10000000),
+	ITEM("limit", "max-header", "header", SMALL, lim.max_header, 512, 1u << 20),
+	ITEM("limit", "max-uri", "uri", SMALL, lim.max_uri, 64, 1u << 20),
+	ITEM("limit", "max-body", "body", SIZE, max_body, 0, 1ull << 40),
+	ITEM("limit", "backlog", "backlog", COUNT, backlog, 1, 65535),
+	ITEM("timeout", "timeout-idle", "idle", TIME, t_idle, UK_MS, 0),
+	ITEM("timeout", "timeout-header", "header", TIME, t_header, UK_MS, 0),
+	ITEM("timeout", "timeout-body", "body", TIME, t_body, UK_MS, 0),
+	ITEM("timeout", "timeout-write", "write", TIME, t_write, UK_MS, 0),
+	ITEM("timeout", "timeout-handshake", "handshake", TIME, t_handshake, UK_MS, 0),
+	ITEM("timeout", "timeout-stop", "stop", TIME, t_stop, UK_MS, 0),
+	ITEM("timeout", "cache-time", "cache", TIME, t_cache, 0, 0),
+	ITEM("thread", "stack", "stack", SIZE, stack, 32768, 1u << 26),
+	ITEM("thread", "light", "light", OFF, full, 0, 0),
+	ITEM("thread", "full", "full", ON, full, 0, 0),
+	ITEM("show-status", "no-status", "no", OFF, status, 0, 0),
+	ITEM("show-status", NULL, "local", ON, status, 0, 0),
+	ITEM("show-status", "status-remote", "remote", ON, status_remote, 0, 0),
+	{ NULL, "bind", { "listen", CALL, 0, NULL, add_listener, 0, 0 } },
+};
+#define ITEMS (sizeof(items) / sizeof(items[0]))
 
 static bool takes_value(const struct opt *o)
 {
 	return o->kind != ON && o->kind != OFF && o->kind != BARE;
 }
 
-static void set(const struct opt *o, const char *v)
+/* name is the option or item as messages show it. */
+static void set(const struct opt *o, const char *name, const char *v)
 {
 	switch (o->kind) {
 	case ON:
@@ -251,19 +253,112 @@ static void set(const struct opt *o, const char *v)
 	case COUNT:
 	case SMALL:
 		*(unsigned *)o->to =
-		    (unsigned)number(o->name, v, o->min, o->max, o->kind == SMALL);
+		    (unsigned)number(name, v, o->min, o->max, o->kind == SMALL);
 		break;
 	case SIZE:
-		*(uint64_t *)o->to = number(o->name, v, o->min, o->max, true);
+		*(uint64_t *)o->to = number(name, v, o->min, o->max, true);
 		break;
 	case TIME:
-		*(uk_time *)o->to = span(o->name, v, (double)o->min);
+		*(uk_time *)o->to = span(name, v, (double)o->min);
 		break;
 	case CALL:
 	case BARE:
-		o->call(o->name, v);
+		o->call(name, v);
 		break;
 	}
+}
+
+static bool belongs(const struct item *it, const char *option)
+{
+	return it->option && strcmp(it->option, option) == 0;
+}
+
+static _Noreturn void bad_item(const char *option, const char *text)
+{
+	char want[160] = "must be one of";
+	size_t n = strlen(want);
+
+	for (size_t i = 0; i < ITEMS; i++)
+		if (belongs(&items[i], option))
+			n += (size_t)snprintf(want + n, sizeof(want) - n, " %s%s,",
+					      items[i].o.name,
+					      takes_value(&items[i].o) ? "=..." : "");
+	want[n - 1] = 0;
+	bad(option, text, want);
+}
+
+static void set_item(const char *option, const char *text)
+{
+	size_t len = strcspn(text, "=");
+	const char *v = text[len] ? text + len + 1 : NULL;
+	char name[40];
+
+	for (size_t i = 0; i < ITEMS; i++) {
+		const struct opt *o = &items[i].o;
+
+		if (!belongs(&items[i], option) || strlen(o->name) != len ||
+		    memcmp(o->name, text, len) != 0 || takes_value(o) != (v != NULL))
+			continue;
+		snprintf(name, sizeof(name), "%s %s", option, o->name);
+		set(o, name, v);
+		return;
+	}
+	bad_item(option, text);
+}
+
+/* The list is copied: a successor gets the arguments as they were. */
+static void set_items(const char *option, const char *v)
+{
+	char *list = strdupa(v), *text;
+
+	while ((text = strsep(&list, ",")))
+		set_item(option, text);
+}
+
+static void show_status(const char *option, const char *v)
+{
+	cfg.status = true;
+	cfg.status_remote = false;
+	set_item(option, v);
+}
+
+static const struct opt opts[] = {
+	{ "mode", CALL, 0, NULL, set_mode, 0, 0 },
+	{ "port", CALL, 'p', NULL, set_port, 0, 0 },
+	{ "listen", CALL, 0, NULL, add_listener, 0, 0 },
+	{ "root", TEXT, 'r', TO(root), 0, 0 },
+	{ "vps", COUNT, 0, TO(vps), 1, 256 },
+	{ "net-cpu", CALL, 0, NULL, set_net_cpu, 0, 0 },
+	{ "tls-cert", TEXT, 0, TO(tls_cert), 0, 0 },
+	{ "tls-key", TEXT, 0, TO(tls_key), 0, 0 },
+	{ "access-log", TEXT, 0, TO(access_log), 0, 0 },
+	{ "pid-file", TEXT, 0, TO(pid_file), 0, 0 },
+	{ "limit", CALL, 0, NULL, set_items, 0, 0 },
+	{ "timeout", CALL, 0, NULL, set_items, 0, 0 },
+	{ "thread", CALL, 0, NULL, set_items, 0, 0 },
+	{ "user", TEXT, 0, TO(user), 0, 0 },
+	{ "chroot", ON, 0, TO(chroot), 0, 0 },
+	{ "sandbox", ON, 0, TO(sandbox), 0, 0 },
+	{ "precompressed", ON, 0, TO(precompressed), 0, 0 },
+	{ "cache-control", CALL, 0, NULL, cache_rule, 0, 0 },
+	{ "no-symlinks", OFF, 0, TO(follow), 0, 0 },
+	{ "show-status", CALL, 0, NULL, show_status, 0, 0 },
+	{ "quiet", ON, 'q', TO(quiet), 0, 0 },
+	{ "help", BARE, 'h', NULL, show_help, 0, 0 },
+	{ "version", BARE, 0, NULL, show_version, 0, 0 },
+};
+#define OPTS (sizeof(opts) / sizeof(opts[0]))
+
+static void set_by_old_name(const struct item *it, const char *v)
+{
+	static bool noted[ITEMS];
+
+	if (!noted[it - items])
+		say("--%s is now --%s%s%s%s; the old name will be removed in 0.3",
+		    it->old, it->option ? it->option : "", it->option ? " " : "",
+		    it->o.name, takes_value(&it->o) ? "=..." : "");
+	noted[it - items] = true;
+	set(&it->o, it->old, v);
 }
 
 /* Check combinations, set the dependent defaults, and raise the limit of fds. */
@@ -277,7 +372,7 @@ static void settle(void)
 	if (!cfg.tls_cert != !cfg.tls_key)
 		die(EX_USAGE_, "--tls-cert and --tls-key go together");
 	if (cfg.full && cfg.mode == MODE_PTH)
-		die(EX_USAGE_, "--full is for user threads, not for --mode=pth");
+		die(EX_USAGE_, "--thread full is for user threads, not for --mode=pth");
 	if (cfg.lim.max_uri + 512 > cfg.lim.max_header)
 		cfg.lim.max_header = cfg.lim.max_uri + 512;
 	if (cfg.net_cpu >= 0 && cfg.mode != MODE_NET)
@@ -299,20 +394,27 @@ static void settle(void)
 		cfg.max_conns = fds > 200 ? fds - 64 - cfg.cache_files : fds;
 }
 
-/* The table in getopt's form: val is 256 + the index in opts, above all letters. */
+static struct option long_form(const char *name, const struct opt *o, size_t val)
+{
+	return (struct option){ name, takes_value(o) ? required_argument : no_argument,
+				NULL, (int)val };
+}
+
+/* The tables in getopt's form. val is above all letters: 256 + the index in opts, or,
+ * for an old name, 256 + OPTS + the index in items. */
 static void for_getopt(struct option *longs, char *shorts)
 {
 	for (size_t i = 0; i < OPTS; i++) {
-		longs[i] = (struct option){ opts[i].name,
-					    takes_value(&opts[i]) ? required_argument
-								  : no_argument,
-					    NULL, 256 + (int)i };
+		*longs++ = long_form(opts[i].name, &opts[i], 256 + i);
 		if (opts[i].letter)
 			*shorts++ = opts[i].letter;
 		if (opts[i].letter && takes_value(&opts[i]))
 			*shorts++ = ':';
 	}
-	longs[OPTS] = (struct option){ 0 };
+	for (size_t i = 0; i < ITEMS; i++)
+		if (items[i].old)
+			*longs++ = long_form(items[i].old, &items[i].o, 256 + OPTS + i);
+	*longs = (struct option){ 0 };
 	*shorts = 0;
 }
 
@@ -327,15 +429,21 @@ static const struct opt *by_letter(int c)
 
 void options_parse(int argc, char **argv)
 {
-	struct option longs[OPTS + 1];
+	struct option longs[OPTS + ITEMS + 1];
 	char shorts[2 * OPTS + 1];
+	const struct opt *o;
 	int c;
 
 	for_getopt(longs, shorts);
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == '?')
 			exit(EX_USAGE_); /* getopt has printed what is wrong */
-		set(c >= 256 ? &opts[c - 256] : by_letter(c), optarg);
+		if (c >= 256 + (int)OPTS) {
+			set_by_old_name(&items[c - 256 - (int)OPTS], optarg);
+			continue;
+		}
+		o = c >= 256 ? &opts[c - 256] : by_letter(c);
+		set(o, o->name, optarg);
 	}
 	if (optind < argc)
 		die(EX_USAGE_, "%s: not an option (see --help)", argv[optind]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the server and the runtime: /-/status (a page), /-/status.json (which
  * the page fetches each second; the page computes the rates) and /metrics (Prometheus
- * text format 0.0.4). Unless --status-remote is given, only this machine gets them, and
- * only if the host name is an address or localhost. Otherwise a foreign page could read
- * them, if its owner makes its own name resolve to 127.0.0.1 (DNS rebinding); the
- * request then has that name. An address can't be rebound.
+ * text format 0.0.4). Unless --show-status=remote is given, only this machine gets
+ * them, and only if the host name is an address or localhost. Otherwise a foreign page
+ * could read them, if its owner makes its own name resolve to 127.0.0.1 (DNS rebinding);
+ * the request then has that name. An address can't be rebound.
  *
  * These requests are rare, so they may allocate: stdio builds a reply in memory,
  * without any call that could block the thread. */

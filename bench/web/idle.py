@@ -52,8 +52,8 @@ def command(a, d, port):
             f.write(NGINX % {'dir': d, 'port': port, 'ssl': 'ssl' if a.tls else ''})
         return ['nginx', '-c', d + '/nginx.conf', '-e', d + '/err']
     tls = ['--tls-cert=%s/cert.pem' % d, '--tls-key=%s/key.pem' % d]
-    return [a.ukweb, '--root=%s/www' % d, '--port=%d' % port, '--timeout-idle=10000',
-            '--max-conns=20000'] + (tls if a.tls else []) + a.options
+    return [a.ukweb, '--root=%s/www' % d, '--port=%d' % port, '--timeout=idle=10000',
+            '--limit=conns=20000'] + (tls if a.tls else []) + a.options
 
 
 def family(pid):

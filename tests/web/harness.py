@@ -66,7 +66,7 @@ def forbid_syscall(nr, err):
 
 
 # Between two steps of a test any time may go by; those that are about a deadline say so.
-PATIENT = ['--timeout-header=600', '--timeout-idle=600', '--timeout-handshake=600']
+PATIENT = ['--timeout=header=600,idle=600,handshake=600']
 
 
 def cpu_of(path):
@@ -97,7 +97,7 @@ class Server:
         if suite.mode != 'pth':
             cmd.append('--vps=%d' % suite.vps)
             if suite.full and not self.tls:
-                cmd.append('--full')
+                cmd.append('--thread=full')
         if self.tls:
             cmd += ['--tls-cert=' + suite.cert, '--tls-key=' + suite.key]
         cmd += extra

@@ -45,7 +45,7 @@ def main():
     suite = harness.Suite(args)
     suite.screenshot = args.screenshot
     try:
-        suite.main_options = ['--max-body=64k', '--cache-time=200ms']
+        suite.main_options = ['--limit=body=64k', '--timeout=cache=200ms']
         suite.main = suite.server(*suite.main_options)
         return 1 if harness.run_all(suite, args.only) else 0
     finally:

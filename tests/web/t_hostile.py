@@ -70,7 +70,7 @@ def a_rename_race_never_leaves_the_root(t):
             os.rename(link, a)
             os.rename(a, link)
             os.rename(a + '2', a)
-    s = t.server('--cache-time=0')
+    s = t.server('--timeout=cache=0')
     th = threading.Thread(target=swap)
     th.start()
     try:
@@ -219,19 +219,19 @@ def drip(conn, data):
 @test(limit=120)
 def slow_clients_are_told_or_dropped(t):
     """Only what is late by nature meets a short limit: a slow machine is late with nothing else."""
-    s = t.server('--timeout-header=2')
+    s = t.server('--timeout=header=2')
     with s.conn() as silent, s.conn() as head:
         drip(head, (GOOD + 'X: ' + 'a' * 100000).encode())
         equal(head.response().status, 408)
         silent.at_end()
     equal(s.stop(), 0)
-    s = t.server('--timeout-body=2')
+    s = t.server('--timeout=body=2')
     with s.conn() as body:
         body.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n')
         drip(body, b'x' * 100000)
         equal(body.response().status, 408)
     equal(s.stop(), 0)
-    s = t.server('--timeout-idle=2')
+    s = t.server('--timeout=idle=2')
     with s.conn() as idle:
         t0 = time.monotonic()
         equal(idle.request('/').status, 200)
@@ -243,7 +243,7 @@ def slow_clients_are_told_or_dropped(t):
 @test(limit=60)
 def a_reader_that_stands_still_is_dropped(t):
     """After t_write, though it has asked for a lot; the fd and the thread come back."""
-    s = t.server('--timeout-write=3')
+    s = t.server('--timeout=write=3')
     equal(s.get('/large.bin', 'HEAD').status, 200)
     fds = s.fds()
     cs = [s.conn(rcvbuf=4096) for _ in range(8)]
@@ -280,7 +280,7 @@ def ten_thousand_slow_heads_and_posts_keep_nobody_out(t):
         raise Skip('make check runs it, on user threads')
     n = 10000
     need_files(n + 500)
-    s = t.server('--max-conns=20000', '--timeout-body=600', nofile=n + 500)
+    s = t.server('--limit=conns=20000', '--timeout=body=600', nofile=n + 500)
     fds = s.fds()
     post = b'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'
     slow = []

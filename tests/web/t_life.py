@@ -21,16 +21,29 @@ def bad_options_are_refused_with_one_clear_line(t):
     for args, code, want in [
             (['--mode=green'], 2, 'one of pth, uk, uk-set, net'), (['--port=x'], 2, 'number from 0'),
             (['--port=70000'], 2, 'number from 0 to 65535'), (['--frobnicate'], 2, 'frobnicate'),
-            (['--max-header=1'], 2, 'number from 512'), (['--timeout-idle=-1'], 2, 'a time such'),
-            (['--timeout-idle=1y'], 2, 'a time such'), (['extra'], 2, 'not an option'),
+            (['--limit=header=1'], 2, 'number from 512'), (['--timeout=idle=-1'], 2, 'a time such'),
+            (['--timeout=idle=1y'], 2, 'a time such'), (['extra'], 2, 'not an option'),
             (['--tls-cert=x'], 2, 'go together'), (['--vps=0'], 2, 'number from 1'),
-            (['--mode=pth', '--full'], 2, '--full'), (['--net-cpu=0'], 2, 'for --mode=net'), (['--root'], 2, 'requires an argument'),
+            (['--mode=pth', '--thread=full'], 2, '--thread full is for'),
+            (['--net-cpu=0'], 2, 'for --mode=net'), (['--root'], 2, 'requires an argument'),
+            (['--limit=files=1'], 2, '--limit=files=1: must be one of conns=..., header=..., '
+             'uri=..., body=..., backlog=... (see --help)'),
+            (['--limit', 'body=1m,'], 2, '--limit=: must be one of conns=...'),
+            (['--limit=body=1m,conns=0'], 2, '--limit conns=0: needs a number from 1 to'),
+            (['--limit=backlog='], 2, '--limit backlog=: needs a number from 1 to 65535'),
+            (['--timeout=idle'], 2, '--timeout=idle: must be one of idle=..., header=..., '),
+            (['--timeout=handshake=0'], 2, '--timeout handshake=0: needs a time'),
+            (['--timeout'], 2, 'requires an argument'),
+            (['--thread=stack'], 2, 'must be one of stack=..., light, full (see --help)'),
+            (['--thread=full=1'], 2, 'must be one of stack=..., light, full (see --help)'),
+            (['--thread=light,stack=1k'], 2, '--thread stack=1k: needs a number from 32768'),
+            (['--show-status=no,local'], 2, 'must be one of no, local, remote (see --help)'),
             (['--mode=' + t.mode, '--port=0', '--root=/nonexistent'], 3,
              '/nonexistent: No such file'),
             (['--mode=' + t.mode, '--port=0', '--root=/etc/passwd'], 3, 'Not a directory'),
-            (['--mode=' + t.mode, '--port=0', '--bind=no.such.host.invalid'], 3,
+            (['--mode=' + t.mode, '--port=0', '--listen=no.such.host.invalid'], 3,
              'no.such.host.invalid'),
-            (['--mode=' + t.mode, '--port=0', '--bind=192.0.2.1'], 3, 'Cannot assign'),
+            (['--mode=' + t.mode, '--port=0', '--listen=192.0.2.1'], 3, 'Cannot assign'),
             (['--mode=' + t.mode, '--port=0', '--access-log=/nonexistent/x'], 3,
              '/nonexistent/x: No such file'),
             (['--mode=' + t.mode, '--port=0', '--tls-cert=/nonexistent', '--tls-key=/x'], 3,
@@ -44,6 +57,34 @@ def bad_options_are_refused_with_one_clear_line(t):
     rc, out, err = run('--help')
     check(rc == 0 and 'usage: ukweb' in out and err == '')
     check(run('--version')[0] == 0)
+
+
+@test()
+def rare_settings_are_items_of_options_and_have_old_names(t):
+    for extra, notes in [
+            (['--limit', 'uri=64,header=600,conns=50', '--limit=body=10,backlog=20',
+              '--limit=body=20', '--timeout=body=9,write=500ms,stop=2m,cache=0',
+              '--thread=full,stack=256k,light', '--show-status=remote', '--show-status=no'], []),
+            (['--max-uri=64', '--max-header=600', '--max-conns=50', '--max-body=10',
+              '--max-body=20', '--backlog=20', '--timeout-body=9', '--cache-time=0', '--light',
+              '--stack=256k', '--no-status', '--status-remote', '--bind=127.0.0.1'],
+             ['--max-uri is now --limit uri=...', '--max-header is now --limit header=...',
+              '--max-conns is now --limit conns=...', '--max-body is now --limit body=...',
+              '--backlog is now --limit backlog=...', '--timeout-body is now --timeout body=...',
+              '--cache-time is now --timeout cache=...', '--light is now --thread light',
+              '--stack is now --thread stack=...', '--no-status is now --show-status no',
+              '--status-remote is now --show-status remote', '--bind is now --listen=...'])]:
+        s = t.server(*extra)
+        equal([x for x in s.err if 'is now' in x],
+              ['ukweb: %s; the old name will be removed in 0.3\n' % x for x in notes])
+        equal(s.get('/' + 'a' * 63).status, 404)
+        equal(s.get('/' + 'a' * 64).status, 414)
+        equal(s.get('/', headers=[('X', 'a' * 600)]).status, 431)
+        equal(s.get('/', 'POST', [('Content-Length', '21')]).status, 413)
+        equal(s.get('/metrics').status, 404)
+        equal(s.stop(), 0)
+    s = t.server('--show-status=no', '--show-status=local')
+    equal(s.get('/metrics').status, 200)
 
 
 @test()
@@ -79,7 +120,7 @@ def a_thousand_connections_at_once(t):
 
 @test(limit=40)
 def at_max_conns_the_rest_waits_its_turn(t):
-    s = t.server('--max-conns=20', '--timeout-idle=30', '--timeout-header=30')
+    s = t.server('--limit=conns=20', '--timeout=idle=30,header=30')
     # Twenty that are kept alive; the twenty others make the server close the idle ones.
     cs = []
     for i in range(40):
@@ -102,7 +143,7 @@ def answers(s):
 
 @test(limit=120)
 def out_of_descriptors_it_neither_spins_nor_dies(t):
-    s = t.server('--max-conns=1000', nofile=80)
+    s = t.server('--limit=conns=1000', nofile=80)
     start = time.monotonic()
     with s.conn() as first:
         equal(first.request('/').status, 200)
@@ -128,7 +169,7 @@ def out_of_descriptors_it_neither_spins_nor_dies(t):
 
 @test(limit=60)
 def out_of_descriptors_it_stops_without_spinning(t):
-    s = t.server('--max-conns=1000', '--timeout-stop=3', nofile=60)
+    s = t.server('--limit=conns=1000', '--timeout=stop=3', nofile=60)
     cs = []
     for _ in range(90):
         c = socket.create_connection(('127.0.0.1', s.port), 60)
@@ -150,7 +191,7 @@ def out_of_descriptors_it_stops_without_spinning(t):
 def at_the_limit_of_threads_idle_ones_make_room(t):
     if t.mode == 'pth':
         raise Skip('the limit is one of user threads')
-    s = t.server('--timeout-idle=30', env={'UK_STACK_LIMIT': '12'})
+    s = t.server('--timeout=idle=30', env={'UK_STACK_LIMIT': '12'})
     cs = []
     for i in range(40):
         c = s.conn()
@@ -207,7 +248,7 @@ class Load(threading.Thread):
 @test(limit=60)
 def a_stop_under_load_loses_no_accepted_request(t):
     for round_ in range(3):
-        s = t.server('--timeout-stop=300', '--access-log=' + os.path.join(t.tmp, 'stop.log'))
+        s = t.server('--timeout=stop=300', '--access-log=' + os.path.join(t.tmp, 'stop.log'))
         loads = [Load(s, '/small.bin', t.small, close=i % 2 == 0) for i in range(16)]
         loads += [Load(s, '/large.bin', t.large) for i in range(4)]
         for ld in loads:
@@ -247,7 +288,7 @@ def the_backlog_is_served_before_the_end(t):
 
 @test()
 def a_transfer_under_way_is_finished_and_idle_ones_are_closed(t):
-    s = t.server('--timeout-idle=60')
+    s = t.server('--timeout=idle=60')
     big = t.put('big.bin', b'z' * 20000000)
     with s.conn(rcvbuf=65536) as c, s.conn() as idle, s.conn() as half:
         equal(idle.request('/').status, 200)
@@ -284,7 +325,7 @@ def a_second_signal_means_now_and_a_stop_is_bounded(t):
         check(s.proc.poll() is None)
         s.signal(signal.SIGINT)
         equal(s.wait(), 1)
-    s = t.server('--timeout-stop=1')
+    s = t.server('--timeout=stop=1')
     with s.conn(rcvbuf=4096) as c:
         c.send('GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n')
         c.recv(1)
@@ -344,7 +385,7 @@ def the_access_log_is_complete_and_well_formed(t):
 @test(limit=60)
 def a_connection_that_is_new_at_a_stop_is_answered(t):
     """Its first request comes later than an idle keep-alive is given up."""
-    s = t.server('--timeout-stop=120', '--timeout-header=100')
+    s = t.server('--timeout=stop=120,header=100')
     with s.conn() as used, s.conn() as fresh:
         equal(used.request('/').status, 200)
         s.signal(signal.SIGTERM)
@@ -353,7 +394,7 @@ def a_connection_that_is_new_at_a_stop_is_answered(t):
         equal((r.status, r.body, r['connection']), (200, b'file number 1\n', 'close'))
         fresh.at_end()
     equal(s.wait(), 0)
-    s = t.server('--timeout-stop=6')
+    s = t.server('--timeout=stop=6')
     with s.conn() as fresh, s.conn() as used:
         equal(used.request('/').status, 200)
         s.signal(signal.SIGTERM)
@@ -386,7 +427,7 @@ def nothing_keeps_a_second_signal_from_ending_it(t):
     """Downloads that stand still, and a log that takes nothing."""
     big = t.put('fifty.bin', b'z' * 50000000)
     log, fd = frozen_log(t)
-    s = t.server('--timeout-stop=1000', '--timeout-write=1000', '--access-log=' + log)
+    s = t.server('--timeout=stop=1000,write=1000', '--access-log=' + log)
     cs = [s.conn(rcvbuf=4096) for _ in range(40)]
     for i, c in enumerate(cs):
         if i % 2:
@@ -410,7 +451,7 @@ def nothing_keeps_a_second_signal_from_ending_it(t):
 def a_second_signal_ends_it_while_files_are_being_sent(t):
     """Downloads that keep every processor busy, and a time to stop that is far away."""
     big = t.put('fifty.bin', b'z' * 50000000)
-    s = t.server('--timeout-stop=1000')
+    s = t.server('--timeout=stop=1000')
     got = [0] * 16
 
     def download(i):
@@ -438,7 +479,7 @@ def a_second_signal_ends_it_while_files_are_being_sent(t):
 @test(limit=90)
 def a_standard_error_that_nobody_reads_holds_nothing_up(t):
     for signals, code in (1, 0), (2, 1):
-        s = t.server('--timeout-stop=1000' if code else '--timeout-stop=500ms', nofile=40)
+        s = t.server('--timeout=stop=1000' if code else '--timeout=stop=500ms', nofile=40)
         s.listens.clear()
         fd = os.open('/proc/%d/fd/2' % s.proc.pid, os.O_WRONLY | os.O_NONBLOCK)
         full = 0
@@ -466,7 +507,7 @@ def a_standard_error_that_nobody_reads_holds_nothing_up(t):
 @test(limit=90)
 def a_stop_that_is_over_ends_though_the_log_is_stuck(t):
     log, fd = frozen_log(t)
-    s = t.server('--timeout-stop=500ms', '--access-log=' + log)
+    s = t.server('--timeout=stop=500ms', '--access-log=' + log)
     equal(s.get('/').status, 200)
     s.signal(signal.SIGTERM)
     equal(s.wait(60), 0)
@@ -512,7 +553,7 @@ def until(what, cond, limit=100):
 def the_cache_lets_go_of_what_is_deleted_or_not_used(t):
     big = t.put('deleted.bin', b'd' * 100000)
     t.put('unused.bin', b'u' * 100000)
-    s = t.server('--cache-time=200ms')
+    s = t.server('--timeout=cache=200ms')
     equal(len(s.get('/deleted.bin').body), 100000)
     equal(len(s.get('/unused.bin').body), 100000)
     check(open_files(s, 'deleted.bin') and open_files(s, 'unused.bin'))
@@ -534,8 +575,8 @@ def another_directory_under_the_roots_name_is_served(t):
                 out.write((n + '\n') * k)
     www, link = os.path.join(d, 'www'), os.path.join(d, 'current')
     os.symlink('one', link)
-    a, b = t.server('--cache-time=100ms', root=www), t.server('--cache-time=100ms', root=link)
-    forever = t.server('--cache-time=1h', root=link)
+    a, b = t.server('--timeout=cache=100ms', root=www), t.server('--timeout=cache=100ms', root=link)
+    forever = t.server('--timeout=cache=1h', root=link)
 
     def get(s, f):
         r = s.get(f)
@@ -581,7 +622,7 @@ def an_idle_connection_costs_a_page_and_what_tls_keeps(t):
         raise Skip('a kernel thread has its own price')
     # Of 500, the heaps take their part, and so do the tables' first pages.
     limit = 7400 + 100 * t.vps + (kept_by_openssl(t) if t.tls else 0)
-    s = t.server('--timeout-idle=1000', '--timeout-header=1000')
+    s = t.server('--timeout=idle=1000,header=1000')
     if re.search('lib[at]san', open('/proc/%d/maps' % s.proc.pid).read()):
         raise Skip('a sanitizer has its own price')
     for _ in range(20):

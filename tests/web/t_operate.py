@@ -44,7 +44,7 @@ class Heir:
 def a_restart_refuses_and_loses_nobody(t):
     pid = os.path.join(t.tmp, 'heir.pid')
     s = t.server('--pid-file=' + pid, '--access-log=' + os.path.join(t.tmp, 'heir.log'),
-                 '--timeout-stop=300')  # a sixth of it for a client's first request
+                 '--timeout=stop=300')  # a sixth of it for a client's first request
     loads = [Load(s, '/small.bin', t.small, close=True) for _ in range(8)]
     loads += [Load(s, '/n/1.txt', b'file number 1\n') for _ in range(4)]
     for ld in loads:
@@ -221,7 +221,7 @@ def precompressed_files_go_to_those_who_accept_them(t):
     os.utime(t.put('pre/old.css.gz', packed), (1e9, 1e9))
     t.put('pre/index.html', text)
     t.put('pre/index.html.gz', packed)
-    s = t.server('--precompressed', '--cache-time=200ms')
+    s = t.server('--precompressed', '--timeout=cache=200ms')
     with s.conn() as c:
         def ask(path, accept, *more, method='GET'):
             return c.request(path, method, ([('Accept-Encoding', accept)] if accept else []) + list(more))
@@ -366,7 +366,7 @@ def in_the_sandbox_it_serves_and_can_do_little_else(t):
     link, log = os.path.join(d, 'current'), os.path.join(d, 'log')
     os.symlink('one', link)
     path = os.path.join(d, 'sock')
-    s = t.server('--sandbox', '--access-log=' + log, '--cache-time=100ms', '--listen=127.0.0.1',
+    s = t.server('--sandbox', '--access-log=' + log, '--timeout=cache=100ms', '--listen=127.0.0.1',
                  '--listen=unix:' + path, root=link)
     for st in threads_of(s.proc.pid):
         equal((st['Seccomp'], st['NoNewPrivs']), ('2', '1'), st['Name'])

@@ -94,13 +94,13 @@ def only_this_machine_sees_them(t):
         return out
     if me.startswith('127.') or not shutil.which('curl'):
         raise Skip('no address besides loopback, or no curl')
-    s = t.server('--bind=0.0.0.0')
+    s = t.server('--listen=0.0.0.0')
     for path in ('/-/status', '/-/status.json', '/metrics'):
         equal(status(s, '127.0.0.1', path), '200')
         equal(status(s, me, path), '404', path)
     equal(status(s, me, '/'), '200')
-    equal(status(t.server('--bind=0.0.0.0', '--status-remote'), me, '/metrics'), '200')
-    s = t.server('--no-status')
+    equal(status(t.server('--listen=0.0.0.0', '--show-status=remote'), me, '/metrics'), '200')
+    s = t.server('--show-status=no')
     equal(status(s, '127.0.0.1', '/metrics'), '404')
 
 
@@ -121,7 +121,7 @@ def a_name_that_is_not_ours_is_told_nothing(t):
             equal(c.response().status, want, host)
         c.send('GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n')
         equal(c.response().status, 200)
-    s = t.server('--status-remote')
+    s = t.server('--show-status=remote')
     with s.conn() as c:
         c.send('GET /metrics HTTP/1.1\r\nHost: stats.example\r\n\r\n')
         equal(c.response().status, 200)

@@ -55,7 +55,7 @@ def the_end_is_a_close_notify(t):
 
 @test(plain=False)
 def a_handshake_that_stalls_is_ended(t):
-    with socket.create_connection(('127.0.0.1', t.server('--timeout-handshake=2').port)) as s:
+    with socket.create_connection(('127.0.0.1', t.server('--timeout=handshake=2').port)) as s:
         s.settimeout(60)
         s.send(b'\x16\x03\x01\x02\x00')
         check(s.recv(100) == b'')
@@ -207,7 +207,7 @@ def handshakes_leave_nothing_behind(t):
     """By malloc's count, without its caches: what a kernel thread keeps in them is no leak. A
     carrier that meets OpenSSL for the first time keeps its state of a thread, some KB; there
     are few carriers, so some round has none that is new, and a leak is in every round."""
-    s = t.server('--cache-time=1h', '--timeout-handshake=1000',
+    s = t.server('--timeout=cache=1h,handshake=1000',
                  env={'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0'})
     rounds, n, used = [], 400, 'ukweb_heap_used_bytes'
     handshakes(t, s, n)
@@ -235,7 +235,7 @@ def ten_thousand_connections_are_kept_alive(t):
         raise Skip('a kernel thread has its own price')
     n = 10000
     need_files(n + 500)
-    s = t.server('--timeout-idle=10000', '--timeout-header=10000', '--max-conns=20000',
+    s = t.server('--timeout=idle=10000,header=10000', '--limit=conns=20000',
                  nofile=n + 500)
     cs = []
     for i in range(n):
