@@ -208,10 +208,14 @@ def run_one(test, env, args):
     args.heir.say(b"-", p.pid)
     over.set()
     code = p.returncode
-    out = out.decode("utf-8", "replace")
     if hung:
         code = "hangs: still running after %d s" % (time.monotonic() - start)
-    elif code == 0 and args.func and not re.search(r"^ok", out, re.M):
+        uk = os.path.join(args.build, "uk")
+        if os.path.exists(uk):  # functions and lines of the dump
+            out = subprocess.run([uk, "symbolize"], input=out, stdout=subprocess.PIPE,
+                                 check=False).stdout or out
+    out = out.decode("utf-8", "replace")
+    if code == 0 and args.func and not re.search(r"^ok", out, re.M):
         code, out = 77, "no test function of that name"
     return code, out, time.monotonic() - start
 

@@ -95,10 +95,17 @@ static const Elf64_Ehdr *header(const struct image *m)
 	return e && !memcmp(e->e_ident, ELFMAG, SELFMAG) ? e : NULL;
 }
 
+static const Elf64_Phdr *segments(const struct image *m)
+{
+	const Elf64_Ehdr *e = header(m);
+
+	return part(m, e->e_phoff, (uint64_t)e->e_phnum * sizeof(Elf64_Phdr));
+}
+
 static const Elf64_Phdr *segment(const struct image *m, uint32_t type)
 {
 	const Elf64_Ehdr *e = header(m);
-	const Elf64_Phdr *p = part(m, e->e_phoff, (uint64_t)e->e_phnum * sizeof(*p));
+	const Elf64_Phdr *p = segments(m);
 
 	for (unsigned i = 0; p && i < e->e_phnum; i++)
 		if (p[i].p_type == type)
@@ -116,7 +123,7 @@ static const char *loader_of(const struct image *m)
 static uint64_t offset_of(const struct image *m, uint64_t address)
 {
 	const Elf64_Ehdr *e = header(m);
-	const Elf64_Phdr *p = part(m, e->e_phoff, (uint64_t)e->e_phnum * sizeof(*p));
+	const Elf64_Phdr *p = segments(m);
 
 	for (unsigned i = 0; p && i < e->e_phnum; i++)
 		if (p[i].p_type == PT_LOAD && address >= p[i].p_vaddr &&
@@ -173,7 +180,43 @@ static bool has_section(const struct image *m, const char *name)
 	return false;
 }
 
-static const char *base_name(const char *path)
+/* NULL: there is no build id in these notes. */
+static const Elf64_Nhdr *build_id_note(const struct image *m, const Elf64_Phdr *p)
+{
+	uint64_t at = p->p_offset;
+	const Elf64_Nhdr *h;
+
+	while (at < p->p_offset + p->p_filesz && (h = part(m, at, sizeof(*h) + 4))) {
+		uint64_t name = ((uint64_t)h->n_namesz + 3) & ~3ull;
+
+		if (h->n_type == NT_GNU_BUILD_ID && h->n_namesz == 4 &&
+		    !memcmp(h + 1, "GNU", 4))
+			return part(m, at + sizeof(*h) + 4, h->n_descsz) ? h : NULL;
+		at += sizeof(*h) + name + (((uint64_t)h->n_descsz + 3) & ~3ull);
+	}
+	return NULL;
+}
+
+int build_id(const char *path, char *hex, size_t n)
+{
+	const Elf64_Nhdr *h = NULL;
+	const Elf64_Phdr *p;
+	struct image m;
+	struct stat st;
+	int err = image_open(&m, path, &st);
+
+	strcpy(hex, "none");
+	p = !err && header(&m) ? segments(&m) : NULL;
+	for (unsigned i = 0; p && !h && i < header(&m)->e_phnum; i++)
+		if (p[i].p_type == PT_NOTE)
+			h = build_id_note(&m, &p[i]);
+	for (unsigned i = 0; h && i < h->n_descsz && 2 * i + 2 < n; i++)
+		sprintf(hex + 2 * i, "%02x", ((const unsigned char *)(h + 1))[4 + i]);
+	image_close(&m);
+	return err;
+}
+
+const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct verdict {
 	char program[PATH_MAX]; /* the ELF file; for a script, of its interpreter */
@@ -25,6 +26,12 @@ extern const char why_sanitizer[];
 
 /* Only reads the file, runs nothing. -errno: the file can't be read. */
 int judge(const char *path, struct verdict *v);
+
+const char *base_name(const char *path);
+
+/* The build id of an ELF file in hex, or "none"; n > 4. -errno: the file can't be
+ * read. */
+int build_id(const char *path, char *hex, size_t n);
 
 /* Searches as execvp does: name itself if it has a slash, else along PATH. 0, or
  * -errno: why a found file can't be executed, or -ENOENT. */

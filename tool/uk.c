@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk.c - the tool `uk`. This file has `uk doctor`, which prints what this machine
- * offers the runtime. `uk run` is in run.c, `uk net` in net/net.c, `uk broker` in
- * broker/broker.c. */
+ * offers the runtime. Each other command has a file of its own: run.c, symbolize.c,
+ * net/net.c, broker/broker.c. */
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
@@ -10,6 +10,7 @@
 #include "net/net.h"
 #include "options.h"
 #include "run.h"
+#include "symbolize.h"
 
 static void usage(FILE *f)
 {
@@ -17,6 +18,7 @@ static void usage(FILE *f)
 	    f,
 	    "usage: uk doctor       show what the runtime finds on this machine\n"
 	    "       uk run PROGRAM  run PROGRAM on user threads; uk run --help\n"
+	    "       uk symbolize    add functions, files and lines to a dump\n"
 	    "       uk net          let one CPU do the network's work; uk net --help\n"
 	    "       uk broker       report blocked threads; uk broker --help\n"
 	    "       uk --version\n"
@@ -49,6 +51,8 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc && !strcmp(argv[optind], "run"))
 		return run(argc - optind, argv + optind);
+	if (optind < argc && !strcmp(argv[optind], "symbolize"))
+		return symbolize(argc - optind, argv + optind);
 	if (optind < argc && !strcmp(argv[optind], "net"))
 		return net(argc - optind, argv + optind);
 	if (optind < argc && !strcmp(argv[optind], "broker"))

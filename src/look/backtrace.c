@@ -4,20 +4,34 @@
  * Frames are found with libunwind if it was there at build time (it reads the
  * call-frame information, so it can pass code without frame pointers). Otherwise they
  * are found along the frame pointers, bounded by the thread's own stack. The caller
- * makes sure that the thread does not run meanwhile. */
+ * makes sure that the thread does not run meanwhile.
+ *
+ * This runs in signal handlers, on any stack. It allocates nothing, starts nothing and
+ * waits for no lock of the library's. Two of its calls take the loader's lock, which is
+ * recursive: dladdr1, and libunwind's dl_iterate_phdr. So a dump that interrupts dlopen
+ * goes on, but a dump on another thread waits for the end of that dlopen.
+ *
+ * A frame names exported functions only. `uk symbolize` (tool/symbolize.c) finds the
+ * others, with file and line, in another process that reads the text.
+ *
+ * Rejected: an addr2line that the handler starts (helper processes, pipes and time
+ * limits inside a program that may be broken). */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include "look/inspect.h"
-#include "look/symbolize.h"
 #include "arch/arch.h"
 #include "base/panic.h"
+#include "base/sys.h"
 
 #define FRAMES_MAX 64
 #define STEPS_MAX 4096 /* including those of a recursion that are not printed */
 #define CYCLE 4
+#define PATH_MAX_SHOWN 512
+#define ALIGN4(n) (((n) + 3u) & ~3u)
 
 /* A recursion, of one function or of up to CYCLE that call each other, is shortened:
  * its frames are printed once (those of a cycle twice, to show it), and the others are
@@ -77,11 +91,6 @@ static struct {
 	uint64_t hash, thread;
 } shapes[64];
 
-void backtrace_begin(void)
-{
-	__builtin_memset(shapes, 0, sizeof(shapes));
-}
-
 #define NO_FRAME 0
 
 /* The first thread with these frames; 0: this one is the first. */
@@ -103,75 +112,103 @@ static uint64_t mix(uint64_t hash, uintptr_t ip)
 	return ((hash ^ ip) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29)) | 1;
 }
 
-/* From the text that symbolize returns: a function and where it is. */
-struct place {
-	char *fn, *at;
-};
+/* The modules (the program and its libraries) in the frames of this dump, as text: a
+ * module may be unloaded before the dump ends. Carriers that print their frames add to
+ * it at the same time. A thread that finds no free entry prints its frames all the
+ * same. */
+static struct module {
+	uintptr_t map; /* its link_map, 0: free; set once, by the thread that fills */
+	uint32_t
+	    ready; /* release: the fields below are filled; pairs with backtrace_end */
+	uintptr_t base;
+	char build_id[65], path[PATH_MAX_SHOWN];
+} modules[64];
 
-static char *take_line(char **text)
+/* In hex, from the notes in memory at `image`; "none" if there is none. */
+static void read_build_id(char *hex, size_t n, const struct link_map *m,
+			  const void *image)
 {
-	char *line = *text, *end = strchr(line, '\n');
+	const ElfW(Ehdr) *e = image;
+	const ElfW(Phdr) *p = (const void *)((const char *)image + e->e_phoff);
 
-	if (!end)
-		return NULL;
-	*end = 0;
-	*text = end + 1;
-	return line;
+	fmt_to(hex, n, "none");
+	if (strncmp((const char *)e->e_ident, ELFMAG, SELFMAG) != 0)
+		return;
+	for (const ElfW(Phdr) *end = p + e->e_phnum; p < end; p++) {
+		uintptr_t at = m->l_addr + p->p_vaddr, stop = at + p->p_memsz;
+		const ElfW(Nhdr) * h;
+
+		if (p->p_type != PT_NOTE)
+			continue;
+		for (; at + sizeof(*h) < stop;
+		     at += sizeof(*h) + ALIGN4(h->n_namesz) + ALIGN4(h->n_descsz)) {
+			const unsigned char *id;
+
+			h = (const void *)at;
+			id = (const unsigned char *)(h + 1) + ALIGN4(h->n_namesz);
+			if (h->n_type != NT_GNU_BUILD_ID || h->n_namesz != 4 ||
+			    strncmp((const char *)(h + 1), "GNU", 4) != 0)
+				continue;
+			for (unsigned i = 0; i < h->n_descsz && 2 * i + 2 < n; i++)
+				fmt_to(hex + 2 * i, 3, "%02x", id[i]);
+			return;
+		}
+	}
 }
 
-static bool take_place(char **text, struct place *p)
+static void add_module(const struct link_map *m, const void *image, const char *path)
 {
-	char *fn = take_line(text), *at = fn ? take_line(text) : NULL, *more;
+	for (struct module *at = modules; at < modules + array_size(modules); at++) {
+		uintptr_t old = 0;
 
-	if (!at)
-		return false;
-	more = strstr(at, " (discriminator");
-	if (more)
-		*more = 0;
-	p->fn = fn;
-	p->at = strncmp(at, "??:", 3) != 0 && !strstr(at, ":?") ? at : NULL;
-	return true;
+		if (cas_acq_rel(&at->map, &old, (uintptr_t)m)) {
+			at->base = m->l_addr;
+			read_build_id(at->build_id, sizeof(at->build_id), m, image);
+			fmt_to(at->path, sizeof(at->path), "%s", path);
+			store_release(&at->ready, 1);
+			return;
+		}
+		if (old == (uintptr_t)m)
+			return;
+	}
 }
 
-static const char *at_word(const struct place *p)
+void backtrace_begin(void)
 {
-	return p->at ? " at " : "";
+	__builtin_memset(shapes, 0, sizeof(shapes));
+	__builtin_memset(modules, 0, sizeof(modules));
 }
 
-/* Prints what is known of exported functions only, if symbolize has no answer. */
-static void print_symbol(int fd, int n, uintptr_t ip, const Dl_info *i)
+void backtrace_end(int fd)
 {
-	if (i->dli_sname)
-		fmt_fd(fd, "      #%d %#lx %s+%#lx (%s)\n", n, (unsigned long)ip,
-		       i->dli_sname, (unsigned long)(ip - (uintptr_t)i->dli_saddr),
-		       i->dli_fname);
+	for (struct module *at = modules; at < modules + array_size(modules); at++)
+		if (load_acquire(&at->ready))
+			fmt_fd(fd, "  module %#lx build-id %s %s\n",
+			       (unsigned long)at->base, at->build_id, at->path);
+}
+
+/* The loader has no name for the program itself, and argv[0] may name anything. */
+static void path_of(const struct link_map *m, const Dl_info *i, char *buf, size_t n)
+{
+	long r = 0;
+
+	if (!m->l_name[0])
+		r = sys4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", buf, n - 1);
+	if (r > 0)
+		buf[r] = 0;
 	else
-		fmt_fd(fd, "      #%d %#lx (%s+%#lx)\n", n, (unsigned long)ip,
-		       i->dli_fname, (unsigned long)(ip - (uintptr_t)i->dli_fbase));
+		fmt_to(buf, n, "%s", i->dli_fname);
 }
 
-/* Functions inlined in the library's own functions do not help a reader. In a program
- * that is linked with the static library, nothing distinguishes them from the
- * program's. */
-static bool is_ours(const struct link_map *m)
-{
-	static uintptr_t ours; /* racy: all threads find the same */
-	struct link_map *me;
-	Dl_info i;
-
-	if (!load_relaxed(&ours) && dladdr1((const void *)(uintptr_t)backtrace_here, &i,
-					    (void **)&me, RTLD_DL_LINKMAP))
-		store_relaxed(&ours, (uintptr_t)me);
-	return m->l_name[0] && (uintptr_t)m == load_relaxed(&ours);
-}
-
-/* exact: ip is the current instruction, not a return address. */
+/* The offset is that of the call, not of the return address behind it, in the addresses
+ * of the file: what addr2line takes. exact: ip is the current instruction, not a return
+ * address. */
 static void print_frame(int fd, int n, uintptr_t ip, bool exact)
 {
-	char text[SYMBOLIZE_MAX], *rest = text;
-	struct place p, outer;
+	uintptr_t at = exact ? ip : ip - 1;
+	char path[PATH_MAX_SHOWN];
+	const char *slash;
 	struct link_map *m;
-	uintptr_t at = exact ? ip : ip - 1; /* the call, not what follows it */
 	Dl_info i;
 
 	if (!dladdr1((const void *)at, &i, (void **)&m, RTLD_DL_LINKMAP) ||
@@ -179,17 +216,12 @@ static void print_frame(int fd, int n, uintptr_t ip, bool exact)
 		fmt_fd(fd, "      #%d %#lx\n", n, (unsigned long)ip);
 		return;
 	}
-	if (!symbolize(m->l_name, at - m->l_addr, text) || !take_place(&rest, &p)) {
-		print_symbol(fd, n, ip, &i);
-		return;
-	}
-	for (; take_place(&rest, &outer); p = outer)
-		if (!is_ours(m))
-			fmt_fd(fd, "      #%d %#lx %s (inlined)%s%s\n", n,
-			       (unsigned long)ip, p.fn, at_word(&p), p.at ? p.at : "");
-	fmt_fd(fd, "      #%d %#lx %s (%s+%#lx)%s%s\n", n, (unsigned long)ip, p.fn,
-	       i.dli_fname, (unsigned long)(ip - (uintptr_t)i.dli_fbase), at_word(&p),
-	       p.at ? p.at : "");
+	path_of(m, &i, path, sizeof(path));
+	add_module(m, i.dli_fbase, path);
+	slash = strrchr(path, '/');
+	fmt_fd(fd, "      #%d %#lx %s%s(%s+%#lx)\n", n, (unsigned long)ip,
+	       i.dli_sname ? i.dli_sname : "", i.dli_sname ? " " : "",
+	       slash ? slash + 1 : path, (unsigned long)(at - m->l_addr));
 }
 
 #if UK_HAVE_LIBUNWIND

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "look/inspect.h"
-#include "look/symbolize.h"
 #include "base/env.h"
 #include "base/libc.h"
 #include "base/panic.h"
@@ -55,10 +54,8 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 	if (si->si_code > 0 && stack_find_guard(si->si_addr, &base, &size)) {
 		report_overflow(si->si_addr, base, size);
 		if (!env_privileged()) {
-			bool begun = symbolize_begin();
-
 			backtrace_here(2, uc);
-			symbolize_end(begun);
+			backtrace_end(2);
 		}
 	} else if (old->sa_flags & SA_SIGINFO && old->sa_sigaction) {
 		old->sa_sigaction(sig, si, uc);
@@ -120,7 +117,6 @@ void crash_install(void)
 	const char *d = env_get("UK_DUMP");
 
 	panic_hook = panic_dump;
-	symbolize_learn();
 #if !UK_SAN
 	sa.sa_sigaction = on_fault;
 	LIBC(sigaction)(SIGSEGV, &sa, &old_segv);

@@ -12,14 +12,13 @@
 #include <signal.h>
 
 #include "look/inspect.h"
-#include "look/symbolize.h"
 #include "base/libc.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/handoff.h"
 
 #define RUNNING_WAIT_MS 200
-#define PRINTING_WAIT_MS 15000 /* more than all questions to symbolize may take */
+#define PRINTING_WAIT_MS 15000 /* fd must stay open until it has printed */
 
 static uint32_t busy;            /* one dump at a time */
 static int dump_fd;              /* of the running dump */
@@ -195,7 +194,6 @@ static void print_vps(int fd)
 UK_API void uk_dump(int fd)
 {
 	uk_stats s;
-	bool asks;
 
 	if (xchg_seq_cst(&busy, 1)) {
 		fmt_fd(fd, "ukthreads: another dump is under way\n");
@@ -213,10 +211,9 @@ UK_API void uk_dump(int fd)
 	       (unsigned long)s.carriers, (unsigned long)s.spares);
 	print_vps(fd);
 	backtrace_begin();
-	asks = symbolize_begin();
 	if (thread_slab.size)
 		slab_walk(&thread_slab, dump_one, &fd);
 	frames_of_running(fd);
-	symbolize_end(asks);
+	backtrace_end(fd);
 	store_release(&busy, 0);
 }

@@ -15,6 +15,9 @@ bool inspect_thread(const struct uk_thread *t, uk_thread_info *i);
 bool inspect_read(void *dst, const void *src, size_t n);
 /* A dump begins, one at a time; in it, frames that are alike are printed once. */
 void backtrace_begin(void);
+/* Print the modules of the frames above, from which `uk symbolize` finds functions and
+ * lines. */
+void backtrace_end(int fd);
 /* Print the frames that a parked context will return to, or the thread of this dump
  * that has the same; t must not run meanwhile. */
 void backtrace_parked(int fd, const struct uk_thread *t);

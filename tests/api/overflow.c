@@ -86,6 +86,7 @@ static void overflow_is_loud(unsigned flags)
 	CHECK(strstr(out, "deep-diver"));
 	CHECK(strstr(out, "64 KiB"));
 	CHECK(strstr(out, "UK_STACK"));
+	CHECK(strstr(out, "\n  module 0x"));
 }
 
 static void a_full_thread_overflows_loudly(void)

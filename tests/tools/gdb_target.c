@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gdb.py looks at: threads that are known to be parked, suspended or running. */
+/* What gdb.py and symbolize.py look at: threads that are known to be parked, suspended or running. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,9 +36,14 @@ __attribute__((noinline)) int second_level(long secret)
 	return r;
 }
 
+static inline __attribute__((always_inline)) int first_level(long secret)
+{
+	return second_level(secret + 1);
+}
+
 __attribute__((noinline)) void *waits_for_a_post(void *arg)
 {
-	second_level(41);
+	counted += first_level(40);
 	return arg;
 }
 
@@ -88,10 +93,11 @@ static int still(const uk_thread_info *i, void *n)
 	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	int n = 0;
 
+	(void)argv;
 	CHECK_EQ(pipe(pipe_fd), 0);
 	CHECK_EQ(uk_mutex_lock(&mutex), 0);
 	start("semaphore-waiter", waits_for_a_post, 0);
@@ -103,6 +109,10 @@ int main(void)
 	while (uk_thread_each(still, &n) == 0 && n != 5) {
 		n = 0;
 		uk_sleep(UK_MS);
+	}
+	if (argc > 1) {
+		uk_dump(1);
+		_exit(0);
 	}
 	puts("ready");
 	fflush(stdout);
