@@ -23,6 +23,7 @@ BEFORE = """# Results
 | `wx` one, ns | uk-light 9.00 | **st 8.00** | 1.12 | 7 light | 2026-01-01, 1 run |
 | `wx` two, pages/s |
 | `wx --quick` one, ns | uk-light 5.00 |  |  |  | 2026-01-01, 1 run |
+| `yield --quick` one, ns |
 
 - wx: a note about one, ns
 """
@@ -33,6 +34,7 @@ AFTER = """# Results
 | `wx` one, ns | **uk-light 12.0**, uk-full 1,234 | raw-epoll 3.00, st 24.0 | 0.50 | 7 light | 2026-02-03, 3 runs |
 | `wx` two, pages/s | pico 10.0 | **virtual 20.0**, platform 5.00 | 0.50 | 15 | 2026-02-03, 1 run, others 50 % of the machine |
 | `wx --quick` one, ns | uk-light 5.00 |  |  |  | 2026-01-01, 1 run |
+| `yield --quick` one, ns | **uk-light 9.00** |  |  |  | 2026-02-03, 1 run |
 
 - wx: a note about one, ns
 
@@ -69,6 +71,8 @@ def page_is_updated(errors):
         two.targets["two", "pages/s"] = "15"
         two.add("the machine", "others", "% of the processors", 50)
         write(d, "two.json", 3, two, **about)
+        write(d, "old-name.json", 4, figures("w1", "one", "ns", uk_light=[9]),
+              command="w1 --quick", date="2026-02-03")
         # like the files of programs with their own run.sh: without command and date
         path = write(d, "wy.json", 4, figures("wy", "one", "B", pico=[8]))
         with open(os.path.join(d, "guest.json"), "w", encoding="utf-8") as f:
@@ -78,7 +82,7 @@ def page_is_updated(errors):
         page, *counts = report.update(BEFORE, [d])
     if page != AFTER:
         errors.append("the page is\n%s\ninstead of\n%s" % (page, AFTER))
-    if counts != [2, 1, 1]:
+    if counts != [3, 1, 1]:
         errors.append("rows replaced, added and not on the page: %s" % counts)
 
 

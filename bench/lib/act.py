@@ -41,7 +41,7 @@ def cost(q):
                  "switches", (n,), 2 * n, {"switch": ("", "ns", None)},
                  {"go": "no part in it"}),
             case("two threads that yield, 1 vp", 1, "yields", (m,), 2 * m,
-                 {"turn": ("", "ns", None)}, dict.fromkeys(("nptl", "go"), "see w1"))]
+                 {"turn": ("", "ns", None)}, dict.fromkeys(("nptl", "go"), "see yield"))]
 
 
 def late(p50, p99):

@@ -76,7 +76,7 @@ static inline int64_t rng_span(uint64_t *s, long n)
 	return rng_sleep(s) * n / 10000;
 }
 
-/* Bytes from /proc: VmRSS + VmPTE of this process (w5). */
+/* Bytes from /proc: VmRSS + VmPTE of this process (workload memory). */
 static inline long long mem_own(void)
 {
 	char line[256];
@@ -160,9 +160,9 @@ static inline double p99_us(int64_t *v, size_t n)
 	return (double)v[n * 99 / 100] / 1000.0;
 }
 
-/* timers N WAKES: n sleepers. What came due while they were made is late: so, once all are
- * there, n wake-ups pass, then WAKES are counted, and each ends at its next. Their CPU time,
- * for in between the machine idles. */
+/* timers-steady N WAKES: n sleepers. What came due while they were made is late: so, once all
+ * are there, n wake-ups pass, then WAKES are counted, and each ends at its next. Their CPU
+ * time, for in between the machine idles. */
 struct dozers {
 	long n, wakes, in, woken; /* woken: since all are there */
 	int64_t *late, from,

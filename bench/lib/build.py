@@ -74,6 +74,11 @@ def gcc(target, source, *libs):
             source, "-o", target, "-pthread", *libs]
 
 
+def workloads(target, api, *libs):
+    """The workloads in C over one API."""
+    return gcc(target, f"{BENCH}/micro/workloads.c", f'-DAPI="api_{api}.h"', *libs)
+
+
 def go(target, folder):
     return [which("go", "golang"), "build", "-C", folder, "-o", target, "."]
 
@@ -85,15 +90,16 @@ def cargo(package):
 
 
 B = os.path.join(OUT, "bin")
+WORKLOADS = ["micro/workloads.c", "micro/api_cells.h", "lib/bench.h"]
 # name: (file made, sources, command, what must be there)
 RULES = {
-    "uk": (f"{B}/uk", ["micro/uk.c", "lib/bench.h"],
-           lambda t: gcc(t, f"{BENCH}/micro/uk.c", f"-L{runtime()}", "-lukthreads",
-                         f"-Wl,-rpath,{runtime()}"), runtime),
-    "nptl": (f"{B}/nptl", ["micro/nptl.c", "lib/bench.h"],
-             lambda t: gcc(t, f"{BENCH}/micro/nptl.c"), None),
-    "st": (f"{B}/st", ["micro/st.c", "lib/bench.h"],
-           lambda t: gcc(t, f"{BENCH}/micro/st.c", "-lst"), libst),
+    "uk": (f"{B}/uk", ["micro/api_uk.h", *WORKLOADS],
+           lambda t: workloads(t, "uk", f"-L{runtime()}", "-lukthreads",
+                               f"-Wl,-rpath,{runtime()}"), runtime),
+    "nptl": (f"{B}/nptl", ["micro/api_nptl.h", *WORKLOADS],
+             lambda t: workloads(t, "nptl"), None),
+    "st": (f"{B}/st", ["micro/api_st.h", *WORKLOADS],
+           lambda t: workloads(t, "st", "-lst"), libst),
     "boost.fiber": (f"{B}/fiber", ["micro/fiber.cc", "lib/bench.h"],
                     lambda t: [which("g++", "g++"), "-O2", "-std=c++17", "-Wall", "-Wextra",
                                f"-I{BENCH}/lib", f"{BENCH}/micro/fiber.cc", "-o", t,

@@ -7,8 +7,8 @@ moment at which the last has arrived to that at which the first is done (struct 
 neither creation nor the end is in it, unless they are what is measured.
 
 A size that a system can't reach ends its curve, with the reason; whether a size fits into
-memory is reckoned before, from what a parked thread of that system takes (w5, measured at a
-small size). What the kernel does not allow is not tried: the last kernel thread would be missing
+memory is reckoned before, from what a parked thread of that system takes (workload memory, at
+a small size). What the kernel does not allow is not tried: the last kernel thread would be missing
 to all other programs of the machine, and who can map no further stack may hang.
 """
 import collections
@@ -35,10 +35,10 @@ Curve = collections.namedtuple("Curve", "text words check metrics turns each mos
 
 CURVES = {
     "yield": Curve("threads that yield in turn",
-                   lambda n, turns: ("w1", n, turns), lambda n, turns: turns // n * n,
+                   lambda n, turns: ("yield", n, turns), lambda n, turns: turns // n * n,
                    {"yield": ("", "ns a yield")}, (5_000_000, 200_000), 8),
     "spawn": Curve("created, alive at once, ended and joined",
-                   lambda n, turns: ("w2many", n, turns // n), lambda n, turns: turns // n * n,
+                   lambda n, turns: ("spawn-many", n, turns // n), lambda n, turns: turns // n * n,
                    {"first": (", first round", "ns a thread"),
                     "again": (", later rounds", "ns a thread")}, (500_000, 50_000), 2),
     "wake": Curve("a baton goes round a ring of parked threads",
@@ -53,11 +53,11 @@ CURVES = {
                    {"trip": ("", "ns a trip there and back")}, (2_000_000, 50_000), 2),
     # Where a clock is coarse, two sleepers take a millisecond each time.
     "timers": Curve("sleepers that wake 200,000 times a second in all",
-                    lambda n, turns: ("timers", n, turns), lambda n, turns: turns,
+                    lambda n, turns: ("timers-steady", n, turns), lambda n, turns: turns,
                     {"cpu": (", CPU", "us a wake-up"),
                      "late": (", lateness p99", "us")}, (400_000, 20_000), 1, 5_000),
 }
-OF_WORKLOAD = {"w1": "yield", "w2": "spawn", "w6": "pairs", "w8": "timers"}
+OF_WORKLOAD = {"chan": "pairs"}  # else of the same name
 
 
 class Ended(Exception):
@@ -100,7 +100,7 @@ class Memory:
 
     def of(self, system):
         if system not in self.bytes:
-            case = micro.case("memory", 1, "w5", (SAMPLE,), None, {})
+            case = micro.case("memory", 1, "memory", (SAMPLE,), None, {})
             values, _ = micro.measure(system, case, LIMIT_S)
             # The kernel's share is the machine's: what others do there may be less than none.
             kernel = max(0, values["kernel"]) if system == "nptl" else 0
@@ -112,7 +112,7 @@ class Memory:
             return
         need, have = self.of(system) * n * ROOM, available()
         if need > have:
-            raise Ended(f"would take {need / 1e9:.1f} GB (w5: {self.of(system):,.0f} bytes a "
+            raise Ended(f"would take {need / 1e9:.1f} GB (memory: {self.of(system):,.0f} bytes a "
                         f"thread) of {have / 1e9:.1f}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads w1..w8: which program runs with which arguments, and what it must answer."""
+"""Workloads of threads: which program runs with which arguments, and what it must answer."""
 import collections
 import os
 
@@ -24,77 +24,80 @@ def rounds(unit, target):
             for m, text in TWO_ROUNDS.items()}
 
 
-def w1(q):
+def yields(q):
     n = 500_000 if q else 5_000_000
-    return [case(f"{t:,} threads, 1 vp", 1, "w1", (t, n), n,
+    return [case(f"{t:,} threads, 1 vp", 1, "yield", (t, n), n,
                  {"yield": ("", "ns", target)})
             for t, target in ((2, "20 light, 25 full"), (1000, "25 light, 30 full"))]
 
 
-def w2(q):
+def spawn(q):
     n, small, many = (50_000, 10_000, 20_000) if q else (300_000, 10_000, 100_000)
-    out = [case("one at a time, 1 vp", 1, "w2one", (n,), n,
+    out = [case("one at a time, 1 vp", 1, "spawn", (n,), n,
                 {"one": ("", "ns", "60 light, 150 full")})]
     for m in (small, many):
-        out.append(case(f"{m:,} alive, 1 vp", 1, "w2many", (m,), 2 * m,
+        out.append(case(f"{m:,} alive, 1 vp", 1, "spawn-many", (m,), 2 * m,
                         rounds("ns", "400 light, 900 full" if m == 100_000 else None)))
     return out
 
 
-def w3(q):
+def tree(q):
     n = 5_000 if q else 50_000
-    return [case(f"{2 * n:,} threads, {v} vp", v, "w3", (n,), n * (n + 1) // 2,
+    return [case(f"{2 * n:,} threads, {v} vp", v, "tree", (n,), n * (n + 1) // 2,
                  rounds("ns", f"{t} light")) for v, t in ((1, 400), (2, 200))]
 
 
-def w4(q):
+def pipe(q):
     n = 20_000 if q else 200_000
-    return [case(f"round trip, {v} vp", v, "w4", (n,), n, {"round": ("", "us", t)},
+    return [case(f"round trip, {v} vp", v, "pipe", (n,), n, {"round": ("", "us", t)},
                  NO_IO) for v, t in ((1, "1.6"), (2, "2.4"))]
 
 
-def w5(q):
+def memory(q):
     n = 50_000 if q else 1_000_000
-    return [case(f"{n:,} parked", 1, "w5", (n,), None,
+    return [case(f"{n:,} parked", 1, "memory", (n,), None,
                  {"bytes": ("", "bytes", "4,300 light, 8,400 full"),
                   "kernel": (", kernel stacks and slabs (whole machine)", "bytes", None)})]
 
 
-def w6(q):
+def chan(q):
     n, r = (50_000, 2_000) if q else (500_000, 20_000)
-    out = [case(f"channel ping-pong, {v} vp", v, "w6chan", (n,), n,
+    out = [case(f"channel ping-pong, {v} vp", v, "chan", (n,), n,
                 {"round": ("", "ns", t)}) for v, t in ((1, "40"), (2, "400"))]
-    out += [case(f"mutex under 100 threads, {v} vp", v, "w6mutex", (100, r), 100 * r,
+    out += [case(f"mutex under 100 threads, {v} vp", v, "mutex", (100, r), 100 * r,
                  {"lock": ("", "ns", t)}) for v, t in ((1, "18"), (2, None))]
-    out.append(case("mutex held across a yield, 100 threads, 1 vp", 1, "w6held",
+    out.append(case("mutex held across a yield, 100 threads, 1 vp", 1, "mutex-held",
                     (100, r // 20), 5 * r, {"lock": ("", "ns", None)}))
     return out
 
 
-def w7(q):
+def skynet(q):
     n = 100_000 if q else 1_000_000
     skip = {"nptl": "a million kernel threads can't exist"}
-    return [case(f"{n:,} leaves, {v} vp", v, "w7", (n,), n * (n - 1) // 2,
+    return [case(f"{n:,} leaves, {v} vp", v, "skynet", (n,), n * (n - 1) // 2,
                  rounds("ns", "1,000" if v == 1 else None), skip) for v in (1, 2)]
 
 
-def w8(q):
+def timers(q):
     n, r = (1_000, 10) if q else (10_000, 40)
-    return [case(f"{n:,} sleepers, 1 vp", 1, "w8", (n, r), n * r,
+    return [case(f"{n:,} sleepers, 1 vp", 1, "timers", (n, r), n * r,
                  {"late": (", lateness p99", "us", "50"),
                   "cpu": (", CPU per wake", "us", "1.0")})]
 
 
 WORKLOADS = {
-    "w1": (w1, "yield: 2 and 1,000 threads, one vp"),
-    "w2": (w2, "create + start + exit + join: one at a time, many alive"),
-    "w3": (w3, "divide-and-conquer sum, 100,000 threads"),
-    "w4": (w4, "two threads, two pipes: round trip"),
-    "w5": (w5, "bytes of a parked thread, 1,000,000 of them"),
-    "w6": (w6, "channel ping-pong; a mutex under 100 threads"),
-    "w7": (w7, "skynet: a tree of threads with 1,000,000 leaves"),
-    "w8": (w8, "10,000 sleepers: lateness and CPU of a wake-up"),
+    "yield": (yields, "2 and 1,000 threads yield, one vp"),
+    "spawn": (spawn, "create + start + exit + join: one at a time, many alive"),
+    "tree": (tree, "divide-and-conquer sum, 100,000 threads"),
+    "pipe": (pipe, "two threads, two pipes: round trip"),
+    "memory": (memory, "bytes of a parked thread, 1,000,000 of them"),
+    "chan": (chan, "channel ping-pong; a mutex under 100 threads"),
+    "skynet": (skynet, "a tree of threads with 1,000,000 leaves"),
+    "timers": (timers, "10,000 sleepers: lateness and CPU of a wake-up"),
 }
+# their old names; JSON files of before have them
+ALIASES = {"w1": "yield", "w2": "spawn", "w3": "tree", "w4": "pipe", "w5": "memory",
+           "w6": "chan", "w7": "skynet", "w8": "timers"}
 
 SYSTEMS = ("uk-light", "uk-full", "nptl", "go", "loom", "st", "boost.fiber", "tokio", "may")
 
@@ -124,7 +127,7 @@ def measure(system, c, limit):
     """One run: ({metric: value}, [notes])."""
     words, env = command(system, c)
     expect = c.check
-    if c.program == "w5" and system != "nptl":
+    if c.program == "memory" and system != "nptl":
         expect = c.args[0]
     return harness.run_program(harness.pinned(c.cpus) + words, env, expect, limit)
 
@@ -139,7 +142,7 @@ def one_run(system, c, figures):
 
 def interleaved(figures, cases, systems, one_run, runs, quick, only):
     """The cases of such a list, with their targets."""
-    if figures.workload == "w5":
+    if figures.workload == "memory":
         runs = min(runs, 3)
     for c in [] if quick else cases:
         for suffix, unit, target in c.metrics.values():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench/run --report: puts the figures of JSON files into bench/RESULTS.md. A row of that page:
 
-  | `w6 --quick` mutex, ns | **uk-light 9.90**, uk-full 10.3 | st 11.5, go 13.1 | 0.86 | 18 | 2026-11-27, 3 runs |
+  | `chan --quick` mutex, ns | **uk-light 9.90**, uk-full 10.3 | st 11.5, go 13.1 | 0.86 | 18 | 2026-11-27, 3 runs |
 
 Its first cell (the words after bench/run, and what is measured) says which figures it shows. A row
 for which the files have figures is replaced. All other lines stay: headings, notes, and rows that
@@ -16,6 +16,7 @@ import time
 
 import build
 from harness import Others, higher_is_better, is_peer, say, shown
+from micro import ALIASES
 
 PAGE = os.path.join(build.BENCH, "RESULTS.md")
 HEAD = ["| `bench/run` ... | ours | others, best first | ours / best other | target | measured |",
@@ -61,7 +62,8 @@ def figures_of(path):
     groups = {}
     for r in rows:
         if r["variant"] != "the machine" and r["unit"] not in PROOFS:
-            command = r.get("command", r["workload"])
+            name, *flags = r.get("command", r["workload"]).split()
+            command = " ".join([ALIASES.get(name, name), *flags])
             groups.setdefault((command, r["variant"], r["unit"]), []).append(r)
     found = {}
     for (command, variant, unit), group in groups.items():

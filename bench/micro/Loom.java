@@ -17,7 +17,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
 
 /**
- * Workloads w1..w8 on virtual threads: Loom WORKLOAD N [M].
+ * Workloads on virtual threads: Loom WORKLOAD N [M].
  * -Djdk.virtualThreadScheduler.parallelism chooses the processors. Each workload runs once
  * at reduced size first, for the compiler; the figure is that of the second run.
  */
@@ -128,7 +128,7 @@ final class Loom {
 			x.join();
 	}
 
-	static void w1(int n, int total) throws Exception {
+	static void runYield(int n, int total) throws Exception {
 		int each = total / n;
 		long[] sum = new long[1];
 		Lap lap = new Lap(n);
@@ -195,7 +195,7 @@ final class Loom {
 		check(lap.count);
 	}
 
-	static void w2one(int n) throws Exception {
+	static void runSpawn(int n) throws Exception {
 		long[] c = new long[1];
 		long t0 = System.nanoTime();
 		for (int i = 0; i < n; i++)
@@ -204,7 +204,7 @@ final class Loom {
 		check(c[0]);
 	}
 
-	static void w2manyRound(int n, AtomicLong c) throws Exception {
+	static void spawnManyRound(int n, AtomicLong c) throws Exception {
 		Thread[] t = new Thread[n];
 		CountDownLatch arrived = new CountDownLatch(n), gate = new CountDownLatch(1);
 		for (int i = 0; i < n; i++)
@@ -219,15 +219,15 @@ final class Loom {
 			x.join();
 	}
 
-	static void w2many(int n, int rounds) throws Exception {
+	static void runSpawnMany(int n, int rounds) throws Exception {
 		AtomicLong c = new AtomicLong();
 		long t0 = System.nanoTime();
-		w2manyRound(n, c);
+		spawnManyRound(n, c);
 		result("first", per(t0, n));
 		int again = Math.max(rounds - 1, 1);
 		t0 = System.nanoTime();
 		for (int i = 0; i < again; i++)
-			w2manyRound(n, c);
+			spawnManyRound(n, c);
 		result("again", per(t0, (long) again * n));
 		check(c.get());
 	}
@@ -244,7 +244,7 @@ final class Loom {
 		return out[0] + out[1];
 	}
 
-	static void w3(int n) throws Exception {
+	static void runTree(int n) throws Exception {
 		long s = 0;
 		for (String name : List.of("first", "again")) {
 			long t0 = System.nanoTime();
@@ -254,7 +254,7 @@ final class Loom {
 		check(s);
 	}
 
-	static void w4(int n) throws Exception {
+	static void runPipe(int n) throws Exception {
 		Pipe p = Pipe.open(), q = Pipe.open();
 		Thread e = spawn(() -> {
 			ByteBuffer b = ByteBuffer.allocateDirect(1);
@@ -277,7 +277,7 @@ final class Loom {
 	}
 
 	/** The heap is collected before both readings: the figure is what must stay. */
-	static void w5(int n) throws Exception {
+	static void runMemory(int n) throws Exception {
 		CountDownLatch arrived = new CountDownLatch(n), gate = new CountDownLatch(1);
 		AtomicLong c = new AtomicLong();
 		Thread[] t = new Thread[n];
@@ -301,7 +301,7 @@ final class Loom {
 		check(c.get());
 	}
 
-	static void w6chan(int n) throws Exception {
+	static void runChan(int n) throws Exception {
 		SynchronousQueue<Integer> a = new SynchronousQueue<>(), b = new SynchronousQueue<>();
 		Thread e = spawn(() -> {
 			for (int i = 0; i < n; i++)
@@ -348,7 +348,7 @@ final class Loom {
 		check(lap.count);
 	}
 
-	static void w6mutex(int n, int rounds, boolean held) throws Exception {
+	static void runMutex(int n, int rounds, boolean held) throws Exception {
 		ReentrantLock m = new ReentrantLock();
 		long[] c = new long[1];
 		Thread[] t = new Thread[n];
@@ -385,7 +385,7 @@ final class Loom {
 		up.put(s);
 	}
 
-	static void w7(int leaves) throws Exception {
+	static void runSkynet(int leaves) throws Exception {
 		long s = 0;
 		for (String name : List.of("first", "again")) {
 			SynchronousQueue<Long> c = new SynchronousQueue<>();
@@ -404,7 +404,7 @@ final class Loom {
 		return s[0] * 0x2545F4914F6CDD1DL;
 	}
 
-	static void w8(int n, int rounds) throws Exception {
+	static void runTimers(int n, int rounds) throws Exception {
 		long[] late = new long[n * rounds];
 		Arrays.fill(late, Long.MIN_VALUE);
 		Thread[] t = new Thread[n];
@@ -435,7 +435,7 @@ final class Loom {
 	 * Sleepers, whose spans grow with their number, so that as many wake in a second. Once all
 	 * are there, n wake-ups pass, and then they are counted. One processor.
 	 */
-	static void timers(int n, int wakes) throws Exception {
+	static void runTimersSteady(int n, int wakes) throws Exception {
 		long[] late = new long[wakes];
 		int[] in = new int[1], woken = { -n };
 		long[] cpu = new long[2];
@@ -465,21 +465,21 @@ final class Loom {
 
 	static void run(String w, int n, int m) throws Exception {
 		switch (w) {
-		case "w1" -> w1(n, m);
-		case "w2one" -> w2one(n);
-		case "w2many" -> w2many(n, m);
-		case "w3" -> w3(n);
-		case "w4" -> w4(n);
-		case "w5" -> w5(n);
-		case "w6chan" -> w6chan(n);
-		case "w6mutex" -> w6mutex(n, m, false);
-		case "w6held" -> w6mutex(n, m, true);
-		case "w7" -> w7(n);
+		case "yield" -> runYield(n, m);
+		case "spawn" -> runSpawn(n);
+		case "spawn-many" -> runSpawnMany(n, m);
+		case "tree" -> runTree(n);
+		case "pipe" -> runPipe(n);
+		case "memory" -> runMemory(n);
+		case "chan" -> runChan(n);
+		case "mutex" -> runMutex(n, m, false);
+		case "mutex-held" -> runMutex(n, m, true);
+		case "skynet" -> runSkynet(n);
 		case "pairs" -> pairs(n, m);
-		case "timers" -> timers(n, m);
+		case "timers-steady" -> runTimersSteady(n, m);
 		case "ring" -> ring(n, m, false);
 		case "timed" -> ring(n, m, true);
-		case "w8" -> w8(n, m);
+		case "timers" -> runTimers(n, m);
 		default -> throw new IllegalArgumentException(w);
 		}
 	}
@@ -489,12 +489,12 @@ final class Loom {
 		silent = true;
 		int some = Math.min(n, 1000);
 		switch (w) {
-		case "w5" -> {
+		case "memory" -> {
 		}
-		case "w1", "ring", "timed", "pairs", "timers" ->
+		case "yield", "ring", "timed", "pairs", "timers-steady" ->
 			run(w, some, Math.max(m / 10, 20 * some));
-		case "w2many" -> run(w, Math.max(n / 10, 10), Math.min(m, 100));
-		case "w6mutex", "w6held", "w8" -> run(w, n, m / 10 + 1);
+		case "spawn-many" -> run(w, Math.max(n / 10, 10), Math.min(m, 100));
+		case "mutex", "mutex-held", "timers" -> run(w, n, m / 10 + 1);
 		default -> run(w, Math.max(n / 10, 10), 0);
 		}
 		silent = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fiber.cc - workloads w1..w8 on Boost.Fiber. fiber VPS WORKLOAD N [M].
+// fiber.cc - workloads on Boost.Fiber. fiber VPS WORKLOAD N [M].
 // One vp: the default round_robin algorithm. More: work_stealing on that many kernel
-// threads. Boost.Fiber has no I/O of its own, so w4 does not exist here.
+// threads. Boost.Fiber has no I/O of its own, so pipe does not exist here.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -38,7 +38,7 @@ template <class F> static void run_all(F &&each)
 		f.join();
 }
 
-static void w1()
+static void run_yield()
 {
 	long each = arg2 / arg1, done = 0;
 	lap.n = arg1;
@@ -101,7 +101,7 @@ static void ring_with(bool deadline)
 	check(lap.count);
 }
 
-static void w2one()
+static void run_spawn()
 {
 	for (long i = 0; i < 1000; i++)
 		spawn([] {}).join();
@@ -138,7 +138,7 @@ struct gate {
 	}
 };
 
-static void w2many_round()
+static void spawn_many_round()
 {
 	gate g;
 	std::vector<fib::fiber> t;
@@ -153,14 +153,14 @@ static void w2many_round()
 		f.join();
 }
 
-static void w2many()
+static void run_spawn_many()
 {
 	long again = arg2 > 2 ? arg2 - 1 : 1;
 	int64_t t0 = now_ns();
-	w2many_round();
+	spawn_many_round();
 	int64_t t1 = now_ns();
 	for (long i = 0; i < again; i++)
-		w2many_round();
+		spawn_many_round();
 	result("again", double(now_ns() - t1) / double(again * arg1));
 	result("first", double(t1 - t0) / double(arg1));
 	check(counter);
@@ -178,7 +178,7 @@ static long sum_range(long lo, long hi)
 	return a + b;
 }
 
-static void w3()
+static void run_tree()
 {
 	const char *names[2] = { "first", "again" };
 	long sum = 0;
@@ -190,7 +190,7 @@ static void w3()
 	check(sum);
 }
 
-static void w5()
+static void run_memory()
 {
 	gate g;
 	std::vector<fib::fiber> t;
@@ -213,7 +213,7 @@ static void w5()
 	check(counter);
 }
 
-static void w6chan()
+static void run_chan()
 {
 	fib::unbuffered_channel<long> a, b;
 	fib::fiber e = spawn([&] {
@@ -267,7 +267,7 @@ static void pairs()
 	check(lap.count);
 }
 
-static void w6mutex(bool held)
+static void run_mutex(bool held)
 {
 	fib::mutex m;
 	long n = 0;
@@ -308,7 +308,7 @@ static void sky(fib::unbuffered_channel<long> &up, long num, long size)
 	up.push(sum);
 }
 
-static void w7()
+static void run_skynet()
 {
 	const char *names[2] = { "first", "again" };
 	long sum = 0;
@@ -323,7 +323,7 @@ static void w7()
 	check(sum);
 }
 
-static void w8()
+static void run_timers()
 {
 	size_t n = size_t(arg1 * arg2);
 	std::vector<int64_t> late(n, INT64_MIN);
@@ -351,8 +351,8 @@ static void w8()
 	check(done);
 }
 
-// timers N WAKES
-static void timers()
+// timers-steady N WAKES
+static void run_timers_steady()
 {
 	static struct dozers dozers;
 	dozers_init(&dozers, arg1, arg2);
@@ -372,36 +372,27 @@ static void timers()
 
 static void run(const std::string &w)
 {
-	if (w == "w1")
-		w1();
-	else if (w == "w2one")
-		w2one();
-	else if (w == "w2many")
-		w2many();
-	else if (w == "w3")
-		w3();
-	else if (w == "w5")
-		w5();
-	else if (w == "w6chan")
-		w6chan();
-	else if (w == "w6mutex")
-		w6mutex(false);
-	else if (w == "w6held")
-		w6mutex(true);
-	else if (w == "w7")
-		w7();
-	else if (w == "pairs")
-		pairs();
-	else if (w == "timers")
-		timers();
-	else if (w == "ring")
-		ring_with(false);
-	else if (w == "timed")
-		ring_with(true);
-	else if (w == "w8")
-		w8();
-	else
-		die(w.c_str(), 22);
+	static const struct {
+		const char *name;
+		void (*fn)();
+	} table[] = { { "yield", run_yield },
+		      { "spawn", run_spawn },
+		      { "spawn-many", run_spawn_many },
+		      { "tree", run_tree },
+		      { "memory", run_memory },
+		      { "chan", run_chan },
+		      { "mutex", [] { run_mutex(false); } },
+		      { "mutex-held", [] { run_mutex(true); } },
+		      { "skynet", run_skynet },
+		      { "pairs", pairs },
+		      { "timers", run_timers },
+		      { "timers-steady", run_timers_steady },
+		      { "ring", [] { ring_with(false); } },
+		      { "timed", [] { ring_with(true); } } };
+	for (auto &t : table)
+		if (w == t.name)
+			return t.fn();
+	die(w.c_str(), 22);
 }
 
 int main(int argc, char **argv)

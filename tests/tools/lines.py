@@ -16,10 +16,10 @@ THREADS = 4000
 TURNS = 40_000
 CACHE = "--LL=262144,16,64"  # 4,096 lines
 # workload: (most instructions a turn, most misses): above what was counted by a quarter, for
-# compilers differ, and by a tenth. w3's are the clock's, too: who joins the youngest goes on
+# compilers differ, and by a tenth. The tree's are the clock's, too: who joins the youngest goes on
 # with him for 1 ms, then others have a turn, and under valgrind on a machine that has much to do
 # not much fits in one: 0.7 to 2.5. Taken from the wrong end of the queue it is 16.6
-MOST = {"w1": (310, 3.3), "ring": (875, 12.0), "timed": (950, 13.2), "w3": (1370, 6.0)}
+MOST = {"yield": (310, 3.3), "ring": (875, 12.0), "timed": (950, 13.2), "tree": (1370, 6.0)}
 # who works by the clock and not by turns: the keeper, the monitor's upcalls
 STILL = {"UK_VPS": "1", "UK_TRIM": "0", "UK_ACTIVATION": "off"}
 
@@ -45,12 +45,12 @@ def main():
     bad = False
     with tempfile.TemporaryDirectory() as tmp:
         exe, out = os.path.join(tmp, "uk"), os.path.join(tmp, "out")
-        subprocess.run(["cc", "-O2", os.path.join(ROOT, "bench/micro/uk.c"), "-o", exe,
-                        "-I" + os.path.join(ROOT, "include"),
+        subprocess.run(["cc", "-O2", os.path.join(ROOT, "bench/micro/workloads.c"), "-o", exe,
+                        '-DAPI="api_uk.h"', "-I" + os.path.join(ROOT, "include"),
                         "-I" + os.path.join(ROOT, "bench/lib"), "-L" + LIB, "-lukthreads",
                         "-pthread", "-lm", "-Wl,-rpath," + LIB], check=True)
         for name, most in MOST.items():
-            if name == "w3":  # two rounds of two threads for each number
+            if name == "tree":  # two rounds of two threads for each number
                 few, many = (count(exe, out, name, n * TURNS // 4) for n in (1, 2))
             else:
                 few, many = (count(exe, out, name, THREADS, n * TURNS) for n in (1, 2))

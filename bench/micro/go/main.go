@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Workloads w1..w8 on goroutines: go WORKLOAD N [M]; GOMAXPROCS chooses the processors.
+// Workloads on goroutines: go WORKLOAD N [M]; GOMAXPROCS chooses the processors.
 package main
 
 import (
@@ -91,7 +91,7 @@ func runAll(each func(id int)) {
 	wg.Wait()
 }
 
-func w1() {
+func runYield() {
 	each, total := arg2/arg1, 0
 	lap.n = arg1
 	runAll(func(int) {
@@ -151,7 +151,7 @@ func ring(deadline bool) {
 	check(lap.count)
 }
 
-func w2one() {
+func runSpawn() {
 	n := 0
 	done := make(chan struct{})
 	t := time.Now()
@@ -163,7 +163,7 @@ func w2one() {
 	check(n)
 }
 
-func w2many() {
+func runSpawnMany() {
 	var n atomic.Int64
 	round := func() {
 		var arrived, done sync.WaitGroup
@@ -203,7 +203,7 @@ func sum(lo, hi int, out *int, wg *sync.WaitGroup) {
 	*out = a + b
 }
 
-func w3() {
+func runTree() {
 	s := 0
 	for _, name := range []string{"first", "again"} {
 		var wg sync.WaitGroup
@@ -216,7 +216,7 @@ func w3() {
 	check(s)
 }
 
-func w4() {
+func runPipe() {
 	r1, s1, _ := os.Pipe()
 	r2, s2, _ := os.Pipe()
 	go func() {
@@ -242,7 +242,7 @@ func w4() {
 	check(ok)
 }
 
-func w5() {
+func runMemory() {
 	var arrived, done sync.WaitGroup
 	var n atomic.Int64
 	gate := make(chan struct{})
@@ -261,7 +261,7 @@ func w5() {
 	check(int(n.Load()))
 }
 
-func w6chan() {
+func runChan() {
 	a, b := make(chan int), make(chan int)
 	go func() {
 		for v := range a {
@@ -313,7 +313,7 @@ func pairs() {
 	check(lap.count)
 }
 
-func w6mutex(held bool) {
+func runMutex(held bool) {
 	var m sync.Mutex
 	var wg sync.WaitGroup
 	n := 0
@@ -353,7 +353,7 @@ func sky(c chan int, num, size int) {
 	c <- s
 }
 
-func w7() {
+func runSkynet() {
 	s := 0
 	for _, name := range []string{"first", "again"} {
 		c := make(chan int)
@@ -365,7 +365,7 @@ func w7() {
 	check(s)
 }
 
-func w8() {
+func runTimers() {
 	late := make([]int64, arg1*arg2)
 	for i := range late {
 		late[i] = -1 << 62
@@ -399,9 +399,9 @@ func w8() {
 	check(done)
 }
 
-// timers N WAKES: sleepers, whose spans grow with their number, so that as many wake in a
-// second. Once all are there, N wake-ups pass, and then they are counted.
-func timers() {
+// timers-steady N WAKES: sleepers, whose spans grow with their number, so that as many wake
+// in a second. Once all are there, N wake-ups pass, and then they are counted.
+func runTimersSteady() {
 	late := make([]int64, arg2)
 	in, woken, over := 0, -arg1, false
 	var from, to int64
@@ -438,10 +438,11 @@ func main() {
 		arg2, _ = strconv.Atoi(os.Args[3])
 	}
 	table := map[string]func(){
-		"w1": w1, "w2one": w2one, "w2many": w2many, "w3": w3, "w4": w4, "w5": w5,
-		"w6chan": w6chan, "w7": w7, "w8": w8, "pairs": pairs, "timers": timers,
+		"yield": runYield, "spawn": runSpawn, "spawn-many": runSpawnMany, "tree": runTree,
+		"pipe": runPipe, "memory": runMemory, "chan": runChan, "skynet": runSkynet,
+		"timers": runTimers, "timers-steady": runTimersSteady, "pairs": pairs,
 		"ring": func() { ring(false) }, "timed": func() { ring(true) },
-		"w6mutex": func() { w6mutex(false) }, "w6held": func() { w6mutex(true) },
+		"mutex": func() { runMutex(false) }, "mutex-held": func() { runMutex(true) },
 	}
 	table[os.Args[1]]()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Workloads w1..w8 on may's coroutines: may-micro VPS WORKLOAD N [M].
+//! Workloads on may's coroutines: may-micro VPS WORKLOAD N [M].
 //! Stacks of 16 KiB, as the other peers with stacks. may has no rendezvous channel: its
 //! mpsc is unbounded. Its pool keeps 1,000 coroutines; beyond that each start maps a stack.
 #[path = "../../rust/bench.rs"]
@@ -40,7 +40,7 @@ fn meet(lap: &Lap) {
     }
 }
 
-fn w1(n: usize, total: usize) {
+fn run_yield(n: usize, total: usize) {
     let (each, lap) = (total / n, Lap::of(n));
     let (l, done) = (lap.clone(), Arc::new(AtomicI64::new(0)));
     let sum = done.clone();
@@ -86,7 +86,7 @@ fn ring(n: usize, total: usize, timed: bool) {
     check(lap.counted());
 }
 
-fn w2one(n: usize) {
+fn run_spawn(n: usize) {
     let t = Instant::now();
     let sum: i64 = (0..n).map(|_| spawn(|| 1i64).join().unwrap()).sum();
     result("one", per(t, n));
@@ -117,20 +117,20 @@ fn join_all(all: Vec<JoinHandle<i64>>) -> i64 {
     all.into_iter().map(|h| h.join().unwrap()).sum()
 }
 
-fn w2many_round(n: usize) -> i64 {
+fn spawn_many_round(n: usize) -> i64 {
     let gate = Arc::new(SyncFlag::new());
     let all = start_gated(n, &gate);
     gate.fire();
     join_all(all)
 }
 
-fn w2many(n: usize, rounds: usize) {
+fn run_spawn_many(n: usize, rounds: usize) {
     let t = Instant::now();
-    let mut sum = w2many_round(n);
+    let mut sum = spawn_many_round(n);
     result("first", per(t, n));
     let (t, again) = (Instant::now(), if rounds > 2 { rounds - 1 } else { 1 });
     for _ in 0..again {
-        sum += w2many_round(n);
+        sum += spawn_many_round(n);
     }
     result("again", per(t, again * n));
     check(sum);
@@ -146,7 +146,7 @@ fn sum_range(lo: i64, hi: i64) -> i64 {
     a.join().unwrap() + b.join().unwrap()
 }
 
-fn w3(n: usize) {
+fn run_tree(n: usize) {
     let mut sum = 0;
     for name in ["first", "again"] {
         let t = Instant::now();
@@ -156,7 +156,7 @@ fn w3(n: usize) {
     check(sum);
 }
 
-fn w4(n: usize) {
+fn run_pipe(n: usize) {
     let (r1, s1) = pipe().unwrap();
     let (r2, s2) = pipe().unwrap();
     let (mut r1, mut s1) = (CoIo::new(r1).unwrap(), CoIo::new(s1).unwrap());
@@ -182,7 +182,7 @@ fn w4(n: usize) {
     check(ok);
 }
 
-fn w5(n: usize) {
+fn run_memory(n: usize) {
     let gate = Arc::new(SyncFlag::new());
     let (m0, k0) = (mem_own(), mem_kernel());
     let all = start_gated(n, &gate);
@@ -193,7 +193,7 @@ fn w5(n: usize) {
     check(join_all(all));
 }
 
-fn w6chan(n: usize) {
+fn run_chan(n: usize) {
     let (s1, r1) = mpsc::channel::<i64>();
     let (s2, r2) = mpsc::channel::<i64>();
     let echo = spawn(move || {
@@ -247,7 +247,7 @@ fn pairs(n: usize, total: usize) {
     check(lap.counted());
 }
 
-fn w6mutex(n: usize, rounds: usize, held: bool) {
+fn run_mutex(n: usize, rounds: usize, held: bool) {
     let m = Arc::new(Mutex::new(0i64));
     let own = m.clone();
     let t = Instant::now();
@@ -277,7 +277,7 @@ fn sky(up: mpsc::Sender<i64>, num: i64, size: i64) {
     up.send((0..10).map(|_| rx.recv().unwrap()).sum()).unwrap();
 }
 
-fn w7(leaves: usize) {
+fn run_skynet(leaves: usize) {
     let mut sum = 0;
     for name in ["first", "again"] {
         let (tx, rx) = mpsc::channel();
@@ -289,7 +289,7 @@ fn w7(leaves: usize) {
     check(sum);
 }
 
-fn w8(n: usize, rounds: usize) {
+fn run_timers(n: usize, rounds: usize) {
     let c = cpu_ns();
     let all: Vec<_> = (0..n)
         .map(|id| {
@@ -314,7 +314,7 @@ fn w8(n: usize, rounds: usize) {
 }
 
 // Sleepers, whose spans grow with their number, so that as many wake in a second.
-fn timers(n: usize, wakes: usize) {
+fn run_timers_steady(n: usize, wakes: usize) {
     let all = Dozers::of(n, wakes);
     let dozers = all.clone();
     run_all(n, move |id| {
@@ -334,21 +334,21 @@ fn timers(n: usize, wakes: usize) {
 
 fn run(w: &str, n: usize, m: usize) {
     match w {
-        "w1" => w1(n, m),
-        "w2one" => w2one(n),
-        "w2many" => w2many(n, m),
-        "w3" => w3(n),
-        "w4" => w4(n),
-        "w5" => w5(n),
-        "w6chan" => w6chan(n),
-        "w6mutex" => w6mutex(n, m, false),
-        "w6held" => w6mutex(n, m, true),
-        "w7" => w7(n),
-        "w8" => w8(n, m),
+        "yield" => run_yield(n, m),
+        "spawn" => run_spawn(n),
+        "spawn-many" => run_spawn_many(n, m),
+        "tree" => run_tree(n),
+        "pipe" => run_pipe(n),
+        "memory" => run_memory(n),
+        "chan" => run_chan(n),
+        "mutex" => run_mutex(n, m, false),
+        "mutex-held" => run_mutex(n, m, true),
+        "skynet" => run_skynet(n),
+        "timers" => run_timers(n, m),
         "ring" => ring(n, m, false),
         "timed" => ring(n, m, true),
         "pairs" => pairs(n, m),
-        "timers" => timers(n, m),
+        "timers-steady" => run_timers_steady(n, m),
         _ => panic!("no such workload: {w}"),
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Workloads w1..w8 on tokio tasks: tokio-micro VPS WORKLOAD N [M].
+//! Workloads on tokio tasks: tokio-micro VPS WORKLOAD N [M].
 //! One vp is the current-thread runtime, more the multi-thread one. Tasks have no stack of
 //! their own: they are the peer that pays with a different style of program.
 #[path = "../../rust/bench.rs"]
@@ -23,7 +23,7 @@ async fn meet(lap: &Lap) {
     }
 }
 
-async fn w1(n: usize, total: usize) {
+async fn run_yield(n: usize, total: usize) {
     let (each, lap) = (total / n, Lap::of(n));
     let tasks: Vec<_> = (0..n)
         .map(|_| {
@@ -83,7 +83,7 @@ async fn ring(n: usize, total: usize, timed: bool) {
     check(lap.counted());
 }
 
-async fn w2one(n: usize) {
+async fn run_spawn(n: usize) {
     let mut sum = 0;
     let t = Instant::now();
     for _ in 0..n {
@@ -113,7 +113,7 @@ async fn start_gated(
     tasks
 }
 
-async fn w2many_round(n: usize) -> i64 {
+async fn spawn_many_round(n: usize) -> i64 {
     let (open, gate) = watch::channel(false);
     let arrived = Arc::new(AtomicI64::new(0));
     let tasks = start_gated(n, &arrived, &gate).await;
@@ -125,13 +125,13 @@ async fn w2many_round(n: usize) -> i64 {
     sum
 }
 
-async fn w2many(n: usize, rounds: usize) {
+async fn run_spawn_many(n: usize, rounds: usize) {
     let t = Instant::now();
-    let mut sum = w2many_round(n).await;
+    let mut sum = spawn_many_round(n).await;
     result("first", per(t, n));
     let (t, again) = (Instant::now(), if rounds > 2 { rounds - 1 } else { 1 });
     for _ in 0..again {
-        sum += w2many_round(n).await;
+        sum += spawn_many_round(n).await;
     }
     result("again", per(t, again * n));
     check(sum);
@@ -149,7 +149,7 @@ fn sum_range(lo: i64, hi: i64) -> Pin<Box<dyn Future<Output = i64> + Send>> {
     })
 }
 
-async fn w3(n: usize) {
+async fn run_tree(n: usize) {
     let mut sum = 0;
     for name in ["first", "again"] {
         let t = Instant::now();
@@ -159,7 +159,7 @@ async fn w3(n: usize) {
     check(sum);
 }
 
-async fn w4(n: usize) {
+async fn run_pipe(n: usize) {
     let (mut s1, mut r1) = pipe::pipe().unwrap();
     let (mut s2, mut r2) = pipe::pipe().unwrap();
     let echo = spawn(async move {
@@ -183,7 +183,7 @@ async fn w4(n: usize) {
     check(ok);
 }
 
-async fn w5(n: usize) {
+async fn run_memory(n: usize) {
     let (open, gate) = watch::channel(false);
     let arrived = Arc::new(AtomicI64::new(0));
     let (m0, k0) = (mem_own(), mem_kernel());
@@ -200,7 +200,7 @@ async fn w5(n: usize) {
 }
 
 // tokio has no rendezvous channel: capacity 1 is its smallest.
-async fn w6chan(n: usize) {
+async fn run_chan(n: usize) {
     let (s1, mut r1) = mpsc::channel::<i64>(1);
     let (s2, mut r2) = mpsc::channel::<i64>(1);
     let echo = spawn(async move {
@@ -255,7 +255,7 @@ async fn pairs(n: usize, total: usize) {
     check(lap.counted());
 }
 
-async fn w6mutex(n: usize, rounds: usize, held: bool) {
+async fn run_mutex(n: usize, rounds: usize, held: bool) {
     let m = Arc::new(Mutex::new(0i64));
     let t = Instant::now();
     let tasks: Vec<_> = (0..n)
@@ -301,7 +301,7 @@ fn sky(
     })
 }
 
-async fn w7(leaves: usize) {
+async fn run_skynet(leaves: usize) {
     let mut sum = 0;
     for name in ["first", "again"] {
         let (tx, mut rx) = mpsc::channel(1);
@@ -313,7 +313,7 @@ async fn w7(leaves: usize) {
     check(sum);
 }
 
-async fn w8(n: usize, rounds: usize) {
+async fn run_timers(n: usize, rounds: usize) {
     let c = cpu_ns();
     let tasks: Vec<_> = (0..n)
         .map(|id| {
@@ -340,7 +340,7 @@ async fn w8(n: usize, rounds: usize) {
 }
 
 // Sleepers, whose spans grow with their number, so that as many wake in a second.
-async fn timers(n: usize, wakes: usize) {
+async fn run_timers_steady(n: usize, wakes: usize) {
     let all = Dozers::of(n, wakes);
     let tasks: Vec<_> = (0..n)
         .map(|id| {
@@ -366,21 +366,21 @@ async fn timers(n: usize, wakes: usize) {
 
 async fn run(w: String, n: usize, m: usize) {
     match w.as_str() {
-        "w1" => w1(n, m).await,
-        "w2one" => w2one(n).await,
-        "w2many" => w2many(n, m).await,
-        "w3" => w3(n).await,
-        "w4" => w4(n).await,
-        "w5" => w5(n).await,
-        "w6chan" => w6chan(n).await,
-        "w6mutex" => w6mutex(n, m, false).await,
-        "w6held" => w6mutex(n, m, true).await,
-        "w7" => w7(n).await,
+        "yield" => run_yield(n, m).await,
+        "spawn" => run_spawn(n).await,
+        "spawn-many" => run_spawn_many(n, m).await,
+        "tree" => run_tree(n).await,
+        "pipe" => run_pipe(n).await,
+        "memory" => run_memory(n).await,
+        "chan" => run_chan(n).await,
+        "mutex" => run_mutex(n, m, false).await,
+        "mutex-held" => run_mutex(n, m, true).await,
+        "skynet" => run_skynet(n).await,
         "pairs" => pairs(n, m).await,
-        "timers" => timers(n, m).await,
+        "timers-steady" => run_timers_steady(n, m).await,
         "ring" => ring(n, m, false).await,
         "timed" => ring(n, m, true).await,
-        "w8" => w8(n, m).await,
+        "timers" => run_timers(n, m).await,
         _ => panic!("no such workload: {w}"),
     }
 }
