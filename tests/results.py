@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that bench/run --report writes the figures from --json into the page and changes nothing
 else there, and that the rows of bench/RESULTS.md name existing workloads and have the right
-ratio."""
+ratio. The figures in README.md are those of RESULTS.md."""
 import os
 import re
 import subprocess
@@ -123,8 +123,23 @@ def rows_are_right(errors):
     return n
 
 
+def readme_is_right(errors):
+    with open(report.PAGE, encoding="utf-8") as f:
+        page = f.read()
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^\| `((?:\S+)(?: --quick)?)`: [^|]*\|(.*)\|$", f.read(), re.M)
+    if not rows:
+        errors.append("README.md: no figures")
+    for name, cells in rows:
+        lines = [r for r in page.splitlines() if r.startswith("| `%s` " % name)]
+        figures = re.findall(r"[\d.,]*\d", cells)
+        if not any(all(re.search(r" \**%s\b" % re.escape(n), r) for n in figures) for r in lines):
+            errors.append("README.md: no row of %s in RESULTS.md has all of %s" % (name, figures))
+
+
 def main():
     errors = []
+    readme_is_right(errors)
     page_is_updated(errors)
     knee_is_found(errors)
     n = rows_are_right(errors)
