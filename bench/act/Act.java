@@ -58,7 +58,7 @@ final class Act {
 		return half[0] + half[1];
 	}
 
-	/** Until it is compiled, and then for half a second. */
+	/** Runs until it is compiled, and then for half a second. */
 	private static void sum(int n) throws InterruptedException {
 		long[] all = new long[1];
 		long t = 0, now = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* act.c - what happens to the others when a thread blocks, or computes: calls that nobody
- * wrapped. The same source on user threads (default) and on kernel threads
- * (-DKERNEL_THREADS). act WORKLOAD ARGS... FILE */
+/* act.c - what happens to other threads when a thread blocks in a call that the library
+ * does not wrap, or computes. The same source serves user threads (default) and kernel
+ * threads (-DKERNEL_THREADS). act WORKLOAD ARGS... FILE */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static int create(thread *t, void *(*fn)(void *), void *arg)
 #define yield() uk_yield()
 #define rest(ns) uk_sleep(ns)
 
-/* The kernel's detector is loaded when somebody blocks for the first time. */
+/* The event mechanism is loaded when a thread blocks for the first time. */
 static void *blocks_once(void *arg)
 {
 	for (int i = 0; i < 50; i++) {
@@ -48,7 +48,7 @@ static void compare(const char *name, const char *value, int ok, void *want)
 
 static void prepare(void)
 {
-	char *want = getenv("ACT_FORCE"); /* as uk doctor says it */
+	char *want = getenv("ACT_FORCE"); /* what uk doctor must report */
 	thread t;
 
 	if (!create(&t, blocks_once, NULL))
@@ -97,9 +97,9 @@ static void tell_late(int64_t *late, long n, long long proof)
 	check(proof);
 }
 
-/* ---- latency N: one blocks, how soon does another one run? ---- */
+/* ---- latency N: a thread blocks; how soon does another one run? ---- */
 
-static int64_t blocked_at; /* 0: nobody has blocked that was not seen */
+static int64_t blocked_at; /* 0: the last block has been seen */
 static int over;
 
 static void *who_blocks(void *arg)
@@ -197,7 +197,7 @@ static void *sums(void *arg)
 	return arg;
 }
 
-/* Once, and then for half a second. */
+/* Runs once, and then for half a second. */
 static void synchronisation(void)
 {
 	struct range r = { 1, arg1, 0 };
@@ -233,7 +233,7 @@ static void uncontended(void)
 	check(2 * arg1);
 }
 
-/* ---- switches N: two processes by turns at two pipes: a switch of the kernel's each ---- */
+/* ---- switches N: two processes take turns at two pipes: a kernel switch each ---- */
 
 static int by_turns(int from, int to)
 {
@@ -293,7 +293,7 @@ static void *touches(void *arg)
 	return arg;
 }
 
-/* A page for each look of each thread, on the disk alone. */
+/* A page for each read of each thread, on the disk and not in the page cache. */
 static int cold_file(const char *path, int flags)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), again;
@@ -349,7 +349,7 @@ static void timed(long n, void *(*fn)(void *), long long proof)
 	check(proof < 0 ? (long long)sum : proof);
 }
 
-/* ---- hogs HOGS MS: a ticker of 1 ms beside those who compute ---- */
+/* ---- hogs HOGS MS: a ticker of 1 ms beside threads that compute ---- */
 
 static uint64_t work;
 
@@ -390,11 +390,11 @@ static void hogs(void)
 		join(t[i]);
 }
 
-/* ---- burst THREADS TURNS, burstlock: a ticker of 1 ms while so many block at one moment, and
- * are let go at one moment ---- */
+/* ---- burst THREADS TURNS, burstlock: a ticker of 1 ms while THREADS threads block at
+ * one moment, and are released at one moment ---- */
 
 #define TICKS 100000
-#define BETWEEN 50000000 /* ns: until all have blocked; no figure depends on it */
+#define BETWEEN 50000000 /* ns, until all have blocked; no figure depends on it */
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 

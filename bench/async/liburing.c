@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liburing.c - async-io on liburing alone: the limit. A ring with the flags that ours has.
+/* liburing.c - async-io with liburing alone, which is the limit. The ring has the same
+ * flags as the library's.
  * reads DEPTH N | stats DEPTH N FOLDER */
 #include <liburing.h>
 
@@ -16,7 +17,7 @@ static struct io_uring_sqe *sqe(void)
 	return s;
 }
 
-/* All of a round, then the next round. */
+/* Submits a round, waits for all of it, then submits the next. */
 static long reads(unsigned depth, long n, const char *folder)
 {
 	unsigned *block = calloc(depth, sizeof(*block));

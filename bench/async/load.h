@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.h - what the programs of async-io have in common: a file of 64 MiB to read blocks of, in
- * an order that is the same for all, and names to look at. Page cache and name cache are warm:
- * the cost of a request is measured, not a disk. */
+/* load.h - what the programs of async-io share: a file of 64 MiB whose blocks are read,
+ * in an order that is the same for all programs, and names to stat. Page cache and name
+ * cache are warm, so the cost of a request is measured and not a disk. */
 #ifndef LOAD_H
 #define LOAD_H
 
@@ -16,7 +16,7 @@
 #define BLOCK 4096
 #define BLOCKS 16384u
 
-/* Blocks of which each holds its number. */
+/* Makes a file of blocks, each of which contains its number. */
 static inline int load_file(void)
 {
 	char name[] = "/tmp/bench-async-XXXXXX";
@@ -33,7 +33,7 @@ static inline int load_file(void)
 	return fd;
 }
 
-/* The names of the n files of a folder, which is where we are from now on. */
+/* Changes to the folder and returns the names of its n files. */
 static inline char (*load_names(const char *folder, long n))[8]
 {
 	char(*names)[8] = calloc((size_t)n, sizeof(*names));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proxy.h - what the proxies of async-proxy have in common: a process that sends, one that
- * receives and looks at each block, and between them the proxy, on a processor of its own. TCP by
- * loopback. What is measured is the proxy's processor time. */
+/* proxy.h - what the proxies of async-proxy share: a process that sends, a process that
+ * receives and checks each block, and between them the proxy on a CPU of its own, by
+ * TCP over loopback. The CPU time of the proxy is measured. */
 #ifndef PROXY_H
 #define PROXY_H
 
@@ -26,7 +26,7 @@ struct proxy {
 	pid_t sink;
 };
 
-/* The processor that is the nth of those we may use. */
+/* Moves the caller to the nth CPU that this process may use. */
 static inline void proxy_on(int nth)
 {
 	cpu_set_t may, one;
@@ -40,7 +40,7 @@ static inline void proxy_on(int nth)
 		sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* A connection: *ours, and what is returned. */
+/* Makes a TCP connection: sets *ours to one end, returns the other. */
 static inline int proxy_pair(int *ours)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
@@ -107,7 +107,7 @@ static inline pid_t proxy_child(void (*work)(int fd, long mib), int fd, int othe
 	_exit(0);
 }
 
-/* Before any thread is there. */
+/* Call it before any thread exists. */
 static inline struct proxy proxy_start(size_t chunk, long mib)
 {
 	struct proxy p = { .chunk = chunk, .mib = mib };
@@ -130,7 +130,8 @@ static inline int proxy_end(struct proxy *p)
 	shutdown(p->out, SHUT_WR);
 	result("cpu", (double)(cpu_ns() - p->cpu) / 1e3 / (double)p->mib);
 	waitpid(p->sink, &status, 0);
-	wait(NULL); /* for the source: whom nobody waits for counts as another's */
+	wait(NULL); /* the source: unless it is waited for, its CPU time counts for
+		     * other programs */
 	check(status ? -1 : p->mib);
 	return 0;
 }

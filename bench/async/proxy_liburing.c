@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proxy_liburing.c - async-proxy on liburing alone, the same three ways.
+/* proxy_liburing.c - async-proxy with liburing alone, in the same three ways.
  * copy|lend|splice CHUNK MIB */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static struct io_uring_cqe next_end(void)
 	return e;
 }
 
-/* Submit, and its result; what comes back of loans meanwhile is counted. */
+/* Submits a request and returns its result. Meanwhile it counts loans that end. */
 static int do_one(void)
 {
 	io_uring_submit_and_wait(&ring, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proxy_uk.c - async-proxy on a user thread: it copies, lends what it has received
- * (UK_OP_ZEROCOPY), or never has it at all (uk_splice).
+/* proxy_uk.c - async-proxy on a user thread. It copies the bytes, or lends what it has
+ * received to the kernel (UK_OP_ZEROCOPY), or splices them (uk_splice).
  * copy|lend|splice CHUNK MIB */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,9 +38,9 @@ static void copies(void)
 	free(b);
 }
 
-static unsigned lent; /* buffers that are not ours */
+static unsigned lent; /* buffers that the kernel holds */
 
-/* Until less than so many are lent, and what was sent is accepted. */
+/* Waits until at most `most` buffers are lent and the send is accepted. */
 static void get_back(uk_group *g, bool accepted, unsigned most)
 {
 	while (!accepted || lent > most) {

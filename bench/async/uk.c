@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk.c - async-io on ukthreads: by asynchronous calls of one thread, or by as many light
- * threads that block.
+/* uk.c - async-io with ukthreads: by asynchronous calls of one thread, or by as many
+ * light threads that block.
  * calls|threads reads DEPTH N | calls|threads stats DEPTH N FOLDER */
 #include <uk/uk.h>
 
@@ -44,7 +44,8 @@ static int calls(void)
 
 	if (uk_group_create(&g, depth))
 		die("uk_group_create", ENOMEM);
-	/* a vector is the program's: what stays from round to round is written once */
+	/* the vector belongs to the program, so what stays the same is written only
+	 * once */
 	for (unsigned i = 0; i < depth; i++)
 		ops[i] = bufs ? read_of(i) : stat_of(i);
 	since = now_ns();

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guest.c - what a guest pays, by what it can see: its own clock around one thing.
+/* guest.c - what a guest pays, as far as it can see: it reads its own clock before and
+ * after an operation.
  *
- *   guest ROUNDS            "cost NAME LEAST MEDIAN" in nanoseconds, a line each
- *   guest ROUNDS ADDRESS    the echo of ADDRESS alone
- *   guest echo ADDRESS      the other end of that
+ *   guest ROUNDS: prints "cost NAME LEAST MEDIAN" in nanoseconds, a line each
+ *   guest ROUNDS ADDRESS: the echo of ADDRESS alone
+ *   guest echo ADDRESS: the other end of that
  *
- * The least of many rounds is the thing itself, undisturbed; the median has what else the
- * machine did. CPUID does nothing and always leaves to the host under VMX and SVM: its cost is
- * an exit's, where there is a host, and some tens of nanoseconds where there is none. The rest
- * is to be read against it. Not every round of timer-next sets the processor's timer (the tick
- * may be sooner, or a timer of others): there the median tells, and the least is a round that
- * did not. */
+ * The least of many rounds is the operation alone, undisturbed; the median includes
+ * what else the machine did. CPUID does nothing and always exits to the host under VMX
+ * and SVM: if there is a host it costs an exit, if there is none some tens of
+ * nanoseconds. Compare the other figures with it. Not every round of timer-next sets
+ * the CPU's timer (the tick or another timer may be earlier): there the median counts,
+ * and the least is a round that did not set it. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <sched.h>
@@ -49,7 +50,7 @@ static int up(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* One thing, so often that the clock's own cost is small beside it. */
+/* Repeats one operation so often that the cost of the clock is small beside it. */
 static void measure(const char *name, long batch, void (*one)(void))
 {
 	int64_t *took = malloc((size_t)rounds * sizeof(*took));
@@ -94,10 +95,10 @@ static void arm(int64_t ns)
 	timerfd_settime(timer, 0, &t, NULL);
 }
 
-/* Each is sooner than the one before, so the processor's own timer is set every time. */
+/* Each time is earlier than the one before, so the CPU's timer is set every time. */
 static void arms_next(void)
 {
-	static int64_t ns = 100000; /* before the tick's */
+	static int64_t ns = 100000; /* before the next tick */
 
 	ns = ns > 50000 ? ns - 1000 : 100000;
 	arm(ns);
@@ -122,7 +123,7 @@ static void touches(void)
 	used += 4096;
 }
 
-/* ---- between two ---- */
+/* ---- between two threads ---- */
 
 static int there, back;
 static atomic_int turn;
@@ -220,7 +221,7 @@ static void sends(void)
 {
 	char text[256] = "";
 
-	do { /* until the other end is there, and what is lost is sent again */
+	do { /* until the other end answers; a lost datagram is sent again */
 		send(sock, text, sizeof(text), 0);
 	} while (recv(sock, text, sizeof(text), 0) < 0);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""report.py LINES JSON: what run.sh found, as a table on stdout and as JSON in a file."""
+"""report.py LINES JSON: prints the results of run.sh as a table, and writes them to a
+file as JSON."""
 import json
 import sys
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # what a guest pays, as far as it sees: exit, timer, kick, wake-up, page fault, loopback, veth
 #
-# The report of docs/GUEST.md: first what the guest is told (hypervisor, clock, halt polling,
-# stolen time), then what things cost. --quick: fewer rounds. With root, ip and a second CPU
-# also a veth between two network namespaces, made for this and gone afterwards.
+# The report of docs/GUEST.md: first what the host tells the guest (hypervisor, clock,
+# halt polling, stolen time), then what operations cost. --quick: fewer rounds. With
+# root, ip and a second CPU it also measures a veth between two network namespaces,
+# which it creates and removes.
 set -eu -o pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -22,7 +23,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ${CC:-cc} -O2 -Wall -std=gnu17 -D_GNU_SOURCE -pthread -o "$work/guest" "$here/guest.c"
 
-told() { # FILE: its line, or a dash
+told() { # FILE: its first line, or a dash
 	head -n 1 "$1" 2>/dev/null || echo -
 }
 stolen() {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# veth.sh GUEST ROUNDS - in namespaces of its own: the echo between two ends of a veth.
+# veth.sh GUEST ROUNDS - in new namespaces: the echo between the two ends of a veth.
 set -eu
 mount --make-rprivate /
 mount -t tmpfs none /run

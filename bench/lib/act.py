@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads act-*: what others lose when a thread blocks, or computes, in a call that nobody
-wrapped. By mechanism: the kernel's event (bpf, the same by `uk broker` for who may not load it,
-perf), the monitor's samples; kernel threads and Go beside them. The program is bench/act/act.c;
-the founding paper's two on virtual threads, too, are Act.java."""
+"""Workloads act-*: what other threads lose when a thread computes, or blocks in a call
+that the library does not wrap. The rows are the mechanisms that detect it: the kernel's
+events (bpf, the same by `uk broker` for a process that may not load the program, perf),
+and the monitor's samples; beside them kernel threads and Go. The program is
+bench/act/act.c. Act.java runs the founding paper's two programs on virtual threads."""
 import contextlib
 import os
 import subprocess
@@ -13,13 +14,13 @@ import harness
 from micro import case, interleaved
 
 SYSTEMS = ("bpf", "broker", "perf", "monitor", "nptl", "go")
-# off: nobody finds out. On one vp user threads alone, on more the hybrid, which loses a vp for as
-# long as each call blocks: the founding paper's other rows
+# off: no detection. On one vp this is pure user threads, on more the hybrid, which
+# loses a vp for as long as each call blocks: the founding paper's other rows
 OTHERS = {"act-table1": ("off", "loom"), "act-cost": ("off",)}
-# as uk doctor calls what is in force
+# what uk doctor calls the mechanism in use
 FORCE = {"bpf": "bpf,", "broker": "bpf by a broker", "perf": "perf,",
          "monitor": "sampling monitor", "off": "off"}
-# root, but for what the program would load by itself
+# root without the privileges to load the program itself
 PLAIN = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"]
 NO_GO = {"go": "has no such call"}
 

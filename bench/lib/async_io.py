@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload async-io: what a request costs that no thread waits for. Asynchronous calls of one
-thread (uk-calls) beside liburing alone, which is the limit, beside as many light threads with one
-blocking call each (uk-threads), and as many tasks of tokio-uring. All on one processor, page cache
-and name cache warm. The programs are in bench/async."""
+"""Workload async-io: what a request costs that no thread waits for. Asynchronous calls
+of one thread (uk-calls) are compared with liburing alone, which is the limit, with as
+many light threads that make one blocking call each (uk-threads), and with as many tasks
+of tokio-uring. All run on one CPU, with warm page cache and name cache. The programs
+are in bench/async."""
 import os
 import tempfile
 
@@ -48,7 +49,7 @@ def proxy_run(system, c, figures):
         figures.add(c.variant + suffix, system, unit, values[metric])
 
 
-FOLDERS = {}  # of so many files; gone when we are
+FOLDERS = {}  # {n: a folder of n files}; removed at exit
 
 
 def folder(n):

@@ -3,10 +3,9 @@
  * protocol, and the small random generator that all languages share.
  *
  * Protocol, one record a line on stdout, read by bench/lib/harness.py:
- *	result METRIC VALUE	a figure
- *	check VALUE		proof that the work was done; the harness knows the answer
- *	note TEXT		e.g. where a system gave up
- */
+ *      result METRIC VALUE: a figure
+ *      check VALUE: proof that the work was done; the harness knows the answer
+ *      note TEXT: e.g. where a system stopped */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -50,7 +49,7 @@ static inline void die(const char *what, int err)
 	exit(1);
 }
 
-/* xorshift64*: the same sleepers in every language. */
+/* xorshift64*: the sleepers are the same in every language. */
 static inline uint64_t rng_next(uint64_t *s)
 {
 	*s ^= *s >> 12;
@@ -70,7 +69,8 @@ static inline int64_t rng_sleep(uint64_t *s)
 	return 1000000 + (int64_t)(rng_next(s) % 99000001);
 }
 
-/* Sleepers of whom n wake as often in all as 10,000 that sleep 1 ms ... 100 ms. */
+/* A random sleep such that n sleepers together wake as often as 10,000 that sleep 1 ms
+ * to 100 ms. */
 static inline int64_t rng_span(uint64_t *s, long n)
 {
 	return rng_sleep(s) * n / 10000;
@@ -91,7 +91,7 @@ static inline long long mem_own(void)
 	return sum;
 }
 
-/* Kernel stacks + slabs of the whole machine: an estimate of what the kernel keeps. */
+/* Kernel stacks and slabs of the whole machine: an estimate of the kernel's memory. */
 static inline long long mem_kernel(void)
 {
 	char line[256];
@@ -106,18 +106,18 @@ static inline long long mem_kernel(void)
 	return sum;
 }
 
-/* What n threads of one processor count together, from the moment at which the last of them
- * has arrived to that at which the first has done its part: nobody's beginning or end is in
- * it, so it can be compared from two threads to a million. */
+/* What n threads on one CPU count together, from when the last of them has arrived
+ * until the first has done its part. It contains no thread's creation or end, so it can
+ * be compared from two threads to a million. */
 struct lap {
 	long n;              /* threads that take part */
-	long count;          /* of what is measured: whoever does one adds it */
-	long in, out;        /* threads that have arrived; that are done */
-	long from, to;       /* count, and */
-	int64_t begun, done; /* the time, at the lap's beginning and end */
+	long count;          /* of what is measured; each thread adds what it does */
+	long in, out;        /* threads that have arrived; threads that are done */
+	long from, to;       /* the count at the beginning and end of the lap */
+	int64_t begun, done; /* the time at the beginning and end of the lap */
 };
 
-/* Is it the last? */
+/* Is this thread the last? */
 static inline int lap_arrive(struct lap *l)
 {
 	if (__atomic_add_fetch(&l->in, 1, __ATOMIC_RELAXED) != l->n)
@@ -145,7 +145,7 @@ static inline double lap_cost(const struct lap *l)
 	return (double)(l->done - l->begun) / (double)(l->to - l->from);
 }
 
-/* A deadline that is never met (ring with deadlines). */
+/* A deadline that is never reached (the ring with deadlines). */
 #define FAR_NS (300 * (int64_t)1000000000)
 
 static inline int cmp_i64(const void *a, const void *b)
@@ -160,13 +160,14 @@ static inline double p99_us(int64_t *v, size_t n)
 	return (double)v[n * 99 / 100] / 1000.0;
 }
 
-/* timers-steady N WAKES: n sleepers. What came due while they were made is late: so, once all
- * are there, n wake-ups pass, then WAKES are counted, and each ends at its next. Their CPU
- * time, for in between the machine idles. */
+/* timers-steady N WAKES: n sleepers. A sleep that ended while they were created is late. So
+ * when all exist, n wake-ups are skipped; then WAKES are counted, and each sleeper ends
+ * at its next wake-up. Their CPU time is measured, because between wake-ups the machine
+ * idles. */
 struct dozers {
-	long n, wakes, in, woken; /* woken: since all are there */
+	long n, wakes, in, woken; /* woken: since all exist */
 	int64_t *late, from,
-	    to; /* of each that counts; CPU time at their beginning, end */
+	    to; /* lateness of each counted wake-up; CPU time at begin and end */
 	int over;
 };
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each program of the comparison is made from.
+"""How each program of the comparison is built.
 
-`program(name)` builds it when it is older than its sources and returns its path, or raises
-Missing with the reason in one line; the harness prints that reason and goes on with the
-others. `python3 bench/lib/build.py` builds all of them.
-"""
+`program(name)` builds it if it is older than its sources and returns its path, or
+raises Missing with the reason in one line. The harness prints that reason and goes on
+with the others. `python3 bench/lib/build.py` builds all of them."""
 import glob
 import os
 import shutil
@@ -19,7 +18,7 @@ CFLAGS = "-O2 -g -D_GNU_SOURCE -std=gnu17 -Wall -Wextra -Wshadow".split()
 
 
 class Missing(Exception):
-    """A program that can't be had on this machine, and why."""
+    """A program that cannot be built or found on this machine, and why."""
 
 
 def which(tool, package):
@@ -57,7 +56,8 @@ def fiber():
 
 
 def built(*paths):
-    """A program of this tree's build: at the build's top, or where meson leaves it."""
+    """The path of a program of this tree's build: at its top, or where meson leaves
+    it."""
     for path in paths:
         if os.path.exists(os.path.join(UK_BUILD, path)):
             return os.path.join(UK_BUILD, path)
@@ -91,7 +91,7 @@ def cargo(package):
 
 B = os.path.join(OUT, "bin")
 WORKLOADS = ["micro/workloads.c", "micro/api_cells.h", "lib/bench.h"]
-# name: (file made, sources, command, what must be there)
+# name: (file made, sources, command, what must be installed)
 RULES = {
     "uk": (f"{B}/uk", ["micro/api_uk.h", *WORKLOADS],
            lambda t: workloads(t, "uk", f"-L{runtime()}", "-lukthreads",
@@ -169,7 +169,7 @@ def program(name):
     target, sources, command, needs = RULES[name]
     if needs:
         needs()
-    # ours are made with the library's headers, which may have changed
+    # programs that use the library's headers, which may have changed
     sources = [os.path.join(BENCH, s) for s in sources] + glob.glob(f"{ROOT}/include/uk/*.h")
     newest = max(os.path.getmtime(s) for s in sources)
     if not os.path.exists(target) or os.path.getmtime(target) < newest:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/run NAME --curve: what one and the same thing costs, from 2 threads to a million.
+"""bench/run NAME --curve: what the same operation costs, from 2 threads to a million.
 
-A curve is flat where nothing that belongs to one thread is looked for among all of them, and
-where what is cold is fetched in time. So each figure is taken while all are there, from the
-moment at which the last has arrived to that at which the first is done (struct lap in bench.h):
-neither creation nor the end is in it, unless they are what is measured.
+A curve is flat if no operation on one thread searches all threads, and if cold memory is fetched
+in time. So each figure is taken while all threads exist, from when the last has arrived until the
+first is done (struct lap in bench.h). It contains neither creation nor end, unless they are what
+is measured.
 
 A size that a system can't reach ends its curve, with the reason; whether a size fits into
 memory is reckoned before, from what a parked thread of that system takes (workload memory, at
@@ -24,12 +24,13 @@ SIZES = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK = (2, 10, 100, 1_000)
 GROWS_FROM = 10  # two threads are never cold
 LIMIT_S = 300
-SAMPLE = 10_000  # threads of the sample of memory
-ROOM = 1.5  # of that sample, for what a workload has beside parked threads
+SAMPLE = 10_000  # threads in the sample of memory
+ROOM = 1.5  # times that sample, for what a workload needs beside parked threads
 
-# words(n, turns): the program's words after its name; check(n, turns): its proof;
-# metrics: {metric of the program: (what is added to the name, unit)}; turns: (all, quick),
-# how often in all it is done, each: but at least so often by each thread, most: and at most
+# words(n, turns): the program's arguments after its name; check(n, turns): its proof;
+# metrics: {metric of the program: (what is added to the name, unit)}; turns: (in full
+# runs, in quick runs), how often the operation is done in all; each, most: the least
+# and the most that each thread does it
 Curve = collections.namedtuple("Curve", "text words check metrics turns each most",
                                defaults=(None,))
 
@@ -51,7 +52,7 @@ CURVES = {
                    lambda n, turns: ("pairs", n // 2 * 2, turns),
                    lambda n, turns: turns // (n // 2) * (n // 2),
                    {"trip": ("", "ns a trip there and back")}, (2_000_000, 50_000), 2),
-    # Where a clock is coarse, two sleepers take a millisecond each time.
+    # If a clock is coarse, two sleepers take a millisecond each time.
     "timers": Curve("sleepers that wake 200,000 times a second in all",
                     lambda n, turns: ("timers-steady", n, turns), lambda n, turns: turns,
                     {"cpu": (", CPU", "us a wake-up"),
@@ -61,7 +62,7 @@ OF_WORKLOAD = {"chan": "pairs"}  # else of the same name
 
 
 class Ended(Exception):
-    """A system's curve is over at this size, and why."""
+    """The curve of a system has ended at this size, and why."""
 
 
 def number_in(path):
@@ -74,8 +75,8 @@ def number_in(path):
 
 
 def limits(system):
-    """[(name, threads that the kernel allows)], the tightest first: kernel threads, and who has
-    mappings of its own, a stack and its guard, for each thread."""
+    """[(name, threads that the kernel allows)], the lowest limit first: kernel threads,
+    and systems with mappings of their own (a stack and its guard) for each thread."""
     maps = number_in("/proc/sys/vm/max_map_count")
     found = [("vm.max_map_count", maps and maps // 2)] if system in ("nptl", "may") else []
     if system == "nptl":
@@ -86,14 +87,14 @@ def limits(system):
 
 
 def available():
-    """Bytes of memory that are free for a run."""
+    """Bytes of free memory for a run."""
     with open("/proc/meminfo", encoding="ascii") as f:
         return next(int(line.split()[1]) * 1024 for line in f
                     if line.startswith("MemAvailable:"))
 
 
 class Memory:
-    """What a parked thread takes, by system; asked for once."""
+    """The memory of a parked thread, by system; measured once."""
 
     def __init__(self):
         self.bytes = {}
@@ -102,7 +103,8 @@ class Memory:
         if system not in self.bytes:
             case = micro.case("memory", 1, "memory", (SAMPLE,), None, {})
             values, _ = micro.measure(system, case, LIMIT_S)
-            # The kernel's share is the machine's: what others do there may be less than none.
+            # The kernel's share is that of the whole machine: other programs may make
+            # it negative.
             kernel = max(0, values["kernel"]) if system == "nptl" else 0
             self.bytes[system] = max(values["bytes"] + kernel, 1)
         return self.bytes[system]
@@ -136,7 +138,7 @@ class Run:
         return f"{n:,} threads{self.curve.metrics[metric][0]}"
 
     def once(self, _, system, n):
-        """One figure; a curve that has ended stays so."""
+        """One figure; a curve that has ended stays ended."""
         if system in self.ended and n >= self.ended[system][0]:
             raise harness.Failed(self.ended[system][1])
         try:
@@ -161,7 +163,7 @@ class Run:
             self.figures.absent(system, case.variant, note)
 
     def points(self, metric):
-        """{system: {size: median}}, the systems in their order."""
+        """{system: {size: median}}, in the order of the systems."""
         unit, rows = self.curve.metrics[metric][1], self.figures.rows()
         medians = {(x["variant"], x["system"]): x["median"] for x in rows
                    if x["unit"] == unit}
@@ -179,9 +181,9 @@ class Run:
 
 
 def run(figures, name, sizes, runs, quick, only):
-    """All sizes of a curve; what show() and plot() are given."""
+    """Measures all sizes of a curve; returns what show() and plot() take."""
     r = Run(figures, name, sizes, quick)
-    # Stopped half-way, what was measured is still shown.
+    # If it is stopped half-way, what was measured is still shown.
     try:
         harness.interleaved(figures, {f"{n:,} threads": n for n in sizes}, micro.SYSTEMS,
                             runs, only, r.once)
@@ -194,7 +196,7 @@ def run(figures, name, sizes, runs, quick, only):
 # --- the table ---------------------------------------------------------------------------
 
 def grows_by(line):
-    """The cost at the largest size against that of ten threads."""
+    """The cost at the largest size relative to that of ten threads."""
     if GROWS_FROM not in line or max(line) <= GROWS_FROM:
         return "-"
     largest = max(line)
@@ -203,7 +205,7 @@ def grows_by(line):
 
 
 def table(r, metric):
-    """Markdown: a line for each size, the best of it in bold."""
+    """Markdown: a line for each size, the best figure in bold."""
     lines = r.points(metric)
     print(f"\n{r.title(metric)}\n")
     print("| threads | " + " | ".join(lines) + " |")
@@ -238,26 +240,27 @@ set key outside right center
 
 
 def quoted(text):
-    """A string of gnuplot's, in which a backslash means what it means in JSON."""
+    """A gnuplot string, in which a backslash means the same as in JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def commands(r, metric, out, busy):
-    """What gnuplot is told; the data are in it."""
+    """The gnuplot script, data included."""
     lines = r.points(metric)
     title = "\n".join(filter(None, (r.title(metric), busy)))
     text = STYLE.format(out=quoted(out), title=quoted(title),
                         unit=quoted(r.curve.metrics[metric][1]))
     for i, line in enumerate(lines.values()):
         text += f"$d{i} << END\n" + "".join(f"{n} {v}\n" for n, v in line.items()) + "END\n"
-    # Ours are drawn thick.
+    # Our systems are drawn thick.
     return text + "plot " + ", ".join(
         f"$d{i} with linespoints lw {3 if s.startswith(harness.OURS) else 1} title {quoted(s)} noenhanced"
         for i, s in enumerate(lines)) + "\n"
 
 
 def plot(r, busy):
-    """A picture for each metric, in bench/out/curve; busy: words that must stand in it."""
+    """Draws a picture for each metric, in bench/out/curve; busy: words that it must
+    contain."""
     try:
         gnuplot = build.which("gnuplot", "gnuplot-nox")
     except build.Missing as why:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs, medians, the table and the JSON, shared by all workloads.
 
-A Figures object collects single values under (variant, system, unit); the order in which
-variants and systems first appear is the order of the table.
-"""
+A Figures object collects single values under (variant, system, unit). The order in
+which variants and systems first appear is the order of the table."""
 import json
 import os
 import statistics
@@ -13,7 +12,8 @@ import time
 
 import build
 
-# How the names of our systems begin: programs, then mechanisms of act-* and servers of net-echo.
+# What the names of our systems begin with: programs, mechanisms of act-*, servers of
+# net-echo.
 OURS = ("uk", "pico", "bpf", "broker", "perf", "monitor", "off",
         "net", "sqpoll", "batch", "threaded", "rps")
 CPUS = sorted(os.sched_getaffinity(0))
@@ -29,7 +29,7 @@ def say(*words):
 
 
 def is_peer(system):
-    """Neither ours nor a bare loop, which shows the limit."""
+    """Neither ours nor a bare loop, which is the limit."""
     return not system.startswith((*OURS, "raw-"))
 
 
@@ -47,7 +47,7 @@ def pinned(cpus):
 
 
 def process_stats():
-    """{pid: (name, the words of /proc/PID/stat behind it)}"""
+    """{pid: (name, the words of /proc/PID/stat after it)}"""
     stats = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -71,7 +71,8 @@ def family(root, stats):
 
 
 def seconds_of(pids, stats):
-    """CPU time of processes and of those that they waited for; the latter in the clock's ticks."""
+    """CPU time of processes and of children that they waited for; the latter in clock
+    ticks."""
     return sum(cpu_clock(pid, stats) + sum(map(int, stats[pid][1][13:15])) / TICK for pid in pids)
 
 
@@ -83,10 +84,10 @@ def cpu_clock(pid, stats):
 
 
 class Others:
-    """What other programs take of the processors from now on; the kernel's own threads work
-    for all and count for nobody."""
+    """The CPU time that other programs use from now on. The kernel's own threads work
+    for all programs and are not counted."""
     LISTEN_S = 2
-    QUIET = 3  # per cent: more is not a quiet machine
+    QUIET = 3  # per cent; more means that the machine is not quiet
 
     def __init__(self):
         self.start, self.began = self.theirs(), time.monotonic()
@@ -97,7 +98,7 @@ class Others:
         return seconds_of(stats.keys() - family(os.getpid(), stats) - family(2, stats), stats)
 
     def percent(self):
-        """Of all processors, so far."""
+        """Their share of all CPUs so far, in per cent."""
         took = (time.monotonic() - self.began) * len(CPUS)
         return max(0.0, (self.theirs() - self.start) / took * 100)
 
@@ -109,9 +110,9 @@ class Others:
 
 
 def interleaved(figures, cases, systems, runs, only, once):
-    """once(variant, system, what) for each of cases, {variant: what}, and each system: A B C
-    A B C ..., so that a slow minute of the machine hits all. What fails once is not tried
-    again in that variant."""
+    """Calls once(variant, system, what) for each of cases, {variant: what}, and each
+    system, in the order A B C A B C ..., so that a slow minute of the machine affects
+    all. What has failed is not tried again in that variant."""
     for variant, what in cases.items():
         dead = set()
         for i in range(runs):
@@ -163,7 +164,7 @@ class Figures:
         self.values.setdefault((variant, system, unit), []).append(value)
 
     def absent(self, system, variant, why):
-        """Said once in the table: a system that gives no figure, and why."""
+        """Notes once in the table that a system has no figure, and why."""
         self.gone.setdefault((system, why), []).append(variant)
 
     def rows(self):
@@ -173,7 +174,7 @@ class Figures:
                 for (v, s, u), x in self.values.items()]
 
     def write_json(self, path, **about):
-        """about: what else each row says, of the run."""
+        """about: what else each row says about the run."""
         rows = [{**r, **about} for r in self.rows()]
         for r in rows:
             target = self.targets.get((r["variant"], r["unit"]))
@@ -184,7 +185,8 @@ class Figures:
             f.write("\n")
 
     def wide_table(self):
-        """One table a unit: a line for each variant, a column for each system."""
+        """One table for each unit, with a line for each variant and a column for each
+        system."""
         rows = self.rows()
         systems = list(dict.fromkeys(r["system"] for r in rows))
         cells = {(r["variant"], r["system"], r["unit"]): r["median"] for r in rows}

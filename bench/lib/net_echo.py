@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload net-echo: 256 bytes echoed on 32 connections over a veth, one request on each in
-flight, or 20,000 a second: a kernel thread for each connection, epoll in one thread, a user thread
-for each on one vp (uk), the same with sockets on a reactive vp of its own (net), and the rungs of
-`uk net`: with a network processor (sqpoll), which a vp without work leaves to end up to 32
-requests, or 100 us (batch); epoll that polls the queue itself (poll); user threads with a kernel
-thread that polls it (threaded), with packets handed to the last CPU (rps). The server is on the
-first CPU, the client on the last. The programs are in bench/net."""
+"""Workload net-echo: 256 bytes echoed on 32 connections over a veth, with one request
+in flight on each, or 20,000 a second. The servers are: one kernel thread for each
+connection; epoll in one thread; a user thread for each connection on one vp (uk); the
+same with sockets on a reactive vp (net); and the rungs of `uk net`: a network processor
+(sqpoll), whose completions an idle vp collects in batches of up to 32, or after 100 us
+(batch); epoll that polls the queue itself (poll); user threads with a kernel thread
+that polls it (threaded), or with packets passed to the last CPU (rps). The server is on
+the first CPU, the client on the last. The programs are in bench/net."""
 import os
 
 import build

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by bench/pico-core and bench/pico-overhead: options, the jar, the JDKs, a run of JMH.
+# Sourced by bench/pico-core and bench/pico-overhead: options, the jar, the JDKs, one
+# run of JMH.
 json='' runs='' quick='' only='' jdks='' minima=''
 usage() {
 	echo "usage: run.sh [--json FILE] [--runs N] [--quick] [--only SYSTEM,...] [--jdk 'HOME ...']" >&2
@@ -18,7 +19,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 
-# Without --jdk: the oldest one from 17 on and the newest that are installed.
+# Without --jdk: of the installed JDKs, the oldest from 17 on and the newest.
 version() {
 	"$1/bin/java" -XshowSettings:properties -version 2>&1 |
 		sed -n 's/.*java.specification.version = //p'
@@ -48,7 +49,7 @@ wanted() { # SYSTEM
 	case ,${only:-$1}, in *,"$1",*) return 0 ;; *) return 1 ;; esac
 }
 
-# Runs are forks: each is a JVM of its own.
+# A run is a fork of JMH: a new JVM each.
 if [ -n "$quick" ]; then
 	times="-f ${runs:-1} -wi 2 -i 1 -w 1 -r 1"
 else

@@ -28,7 +28,7 @@ def main(workload, folder, out=None):
                 f"{p['pattern']},d{p['depth']},{jdk}"
             m = r["primaryMetric"]
             unit = m["scoreUnit"].split("/")[0]
-            # a fork's figure is the median of its iterations
+            # the figure of a fork is the median of its iterations
             for fork in m["rawData"]:
                 add(variant, p["system"], unit, statistics.median(fork))
             plain[variant, p["system"]] = statistics.median(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A port for a server that is about to start. Below the range that the sockets of clients come
-from: there one of somebody else's may have it before the server binds it."""
+"""A port for a server that is about to start. It lies below the range of ports that the
+kernel gives to clients: there another process may take it before the server binds
+it."""
 import random
 import socket
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload posix-mariadb: MariaDB with a thread for each connection, natively and under `uk
-run`, beside its own remedy, the thread pool. sysbench is the client.
+"""Workload posix-mariadb: MariaDB with a thread for each connection, natively and under
+`uk run`, and with its own alternative, the thread pool. sysbench is the client.
 
-All serve one private set of tables in turn (bench/out/mariadb), made once; the machine's own
-service is never touched. The log is written at each commit and flushed once a second, so that
-threads are compared and not disks."""
+All use one private set of tables in turn (bench/out/mariadb), made once. The machine's
+own service is never touched. The log is written at each commit and flushed once a
+second, so that threads are compared and not disks."""
 import os
 import re
 import select
@@ -23,7 +23,7 @@ COUNTS = (16, 128, 1_000, 5_000)
 SYSTEMS = ("native", "uk-run", "uk-run-epoll", "pool")
 HOME = os.path.join(build.OUT, "mariadb")
 TABLES, ROWS = 4, 10_000
-PATIENCE = 600  # s: a limit against hangs alone
+PATIENCE = 600  # s: only ends hangs
 KERNEL_STACK = 16 << 10
 TARGETS = {16: "0.97 x native or more", 1_000: "above native", 5_000: "above pool"}
 
@@ -57,7 +57,7 @@ def must(words):
 
 
 class MariaDB(servers.Server):
-    """Whoever does not end properly when asked to has failed too."""
+    """A server that does not end properly when asked has failed, too."""
     patience = PATIENCE
 
     def __exit__(self, kind, *_):
@@ -66,7 +66,8 @@ class MariaDB(servers.Server):
             raise harness.Failed(f"ends with {self.process.returncode}: {self.last_words()}")
 
     def own_memory(self):
-        """Of the server alone: sysbench's threads have kernel stacks and slabs too."""
+        """Memory of the server alone: sysbench's threads have kernel stacks and slabs,
+        too."""
         stats = harness.process_stats()
         family = harness.family(self.process.pid, stats)
         return (servers.resident(family)
@@ -92,7 +93,7 @@ def make_tables():
 
 
 class Client:
-    """sysbench, and what it has said."""
+    """sysbench and its output."""
 
     def __init__(self, server, n, script, seconds):
         self.server, self.said = server, ""
@@ -109,7 +110,7 @@ class Client:
         self.process.communicate()
 
     def listen(self, word=None):
-        """Until it has said that (None: until it ends)."""
+        """Reads until it has printed that (None: until it ends)."""
         end = time.monotonic() + PATIENCE
         while word is None or word not in self.said:
             left = max(0, end - time.monotonic())

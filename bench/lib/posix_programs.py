@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads posix-*: programs that know nothing of us, natively and under `uk run`, and where
-there is one the program's own remedy beside them."""
+"""Workloads posix-*: programs that do not know the library, natively and under `uk
+run`, and, if the program has an alternative of its own to many threads, with that."""
 import os
 import re
 import resource
@@ -15,14 +15,14 @@ from micro import case
 
 CLIENT = ["taskset", "-c", str(harness.CPUS[-1])]
 RUNS = 3
-SPARE_FILES = 200  # what a server and its client need beside their connections
+SPARE_FILES = 200  # fds that a server and its client need beside their connections
 EVERY = "all"
 SIZED = ("posix-echo", "posix-http", "posix-apache", "posix-mariadb")
 only_sizes = ()
 
 
 def under(system, vps, words):
-    """The words that run a program as `system` has it."""
+    """The words that run a program as `system` does."""
     if not system.startswith("uk-run"):
         return words
     engine = ["--reactor", "epoll"] if system == "uk-run-epoll" else []
@@ -30,12 +30,13 @@ def under(system, vps, words):
 
 
 def native_server(words_of, system):
-    """A command for servers.Server: what words_of(port, n) says, as `system` runs it."""
+    """A command for servers.Server: what words_of(port, n) returns, run as `system`
+    does."""
     return lambda port, cpus, n: (under(system, cpus, words_of(port, n)), {})
 
 
 def most_files():
-    """As many descriptors as this process, and what it starts, may have."""
+    """Raises the limit of fds of this process and its children as far as possible."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 20, 1 << 20))
@@ -45,8 +46,8 @@ def most_files():
 
 
 def fitting(figures, text, counts):
-    """{variant: n} for those of counts that are asked for (--sizes), and that the machine has
-    descriptors for; one that is too high is lowered."""
+    """{variant: n} for those of counts that are asked for (--sizes) and that the
+    machine has fds for; a count that is too high is lowered."""
     most = most_files() - SPARE_FILES
     counts = [n for n in counts if not only_sizes or n in only_sizes]
     for n in counts:
@@ -62,12 +63,12 @@ ECHO_COUNTS = (16, 100, 1_000, 10_000, 30_000)
 ECHO_SYSTEMS = ("native", "uk-run", "uk-run-epoll", "raw-epoll", "loop", "uk-run-loop")
 ECHO_FORMS = {"raw-epoll": ["epoll"], "loop": ["loop"], "uk-run-loop": ["loop"]}
 ECHO_SECONDS = 3
-MEMORY_FROM = 1_000  # fewer connections drown in what else the machine does
+MEMORY_FROM = 1_000  # with fewer connections, the memory of other programs hides theirs
 TARGETS = {16: "at most native's", 1_000: "0.66 x native"}
 
 
 class EchoClient:
-    """echo_load.c, led from one quiet point to the next."""
+    """echo_load.c, which runs from one quiet point to the next."""
 
     def __init__(self, server, connections, seconds):
         self.server = server
@@ -84,7 +85,7 @@ class EchoClient:
         self.process.communicate()
 
     def reach(self, word):
-        """What it says at that point, {name: value}."""
+        """What it prints at that point, {name: value}."""
         line = self.process.stdout.readline().split()
         if line[:1] != [word]:
             said = self.process.stderr.read().strip()[-200:]
@@ -97,7 +98,7 @@ class EchoClient:
 
 
 def echo_once(server, n, seconds):
-    """{(variant's end, unit): value}"""
+    """{(what is added to the variant, unit): value}"""
     with EchoClient(server, n, seconds) as client:
         client.reach("BEGIN")
         before = server.memory()
@@ -149,8 +150,9 @@ WEB_SECONDS = 3
 
 
 def web_once(figures, variant, system, server, n, seconds, started):
-    """One run of load.c. The server's memory counts from its start, or (not started) from
-    the first connection: a server that makes its threads beforehand has nothing to grow."""
+    """One run of load.c. The server's memory counts from its start, or (not started)
+    from the first connection: the memory of a server that makes its threads beforehand
+    does not grow."""
     memory = []
     with server as s:
         before = started or s.memory()
@@ -226,7 +228,7 @@ EACH = {"each": ("", "ns", None)}
 
 
 def micro_cases(q):
-    """What it does, virtual processors, program's words, its proof."""
+    """What it measures, vps, the program's arguments, its proof."""
     few = 10 if q else 1
     n, turns = 50_000 // few, 200_000 // few
     cases = [case(f"create + join by {who}, one at a time, 1 vp", 1, w, (n,), n, EACH)
@@ -255,7 +257,7 @@ NO_THREAD = re.compile(r"pthread_create fails at thread (\d+)")
 
 
 def limits_at(n):
-    """Which of the kernel's limits are nearly used up by n threads."""
+    """Which limits of the kernel n threads nearly use up."""
     limits = {"kernel.pid_max": 1, "kernel.threads-max": 1, "vm.max_map_count": 2}
     reached = []
     for name, each in limits.items():

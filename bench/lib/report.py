@@ -21,7 +21,7 @@ from micro import ALIASES
 PAGE = os.path.join(build.BENCH, "RESULTS.md")
 HEAD = ["| `bench/run` ... | ours | others, best first | ours / best other | target | measured |",
         "|---|---|---|---|---|---|"]
-PROOFS = ("errors", "unanswered")  # units of what is 0, or there is no figure
+PROOFS = ("errors", "unanswered")  # units of what must be 0, else there is no figure
 
 
 def files(paths):
@@ -102,7 +102,7 @@ def update(page, paths):
 
 
 def write(paths):
-    """Changes the page; returns what was done."""
+    """Changes the page; returns what was changed."""
     with open(PAGE, encoding="utf-8") as f:
         page, replaced, added, left = update(f.read(), paths)
     with open(PAGE, "w", encoding="utf-8") as f:

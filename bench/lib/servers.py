@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web servers of the comparison: how each is started from a private prefix, and the CPU
-time of its processes. Everything listens on 127.0.0.1 and a high port; the machine's own
+"""The web servers of the comparison: how each is started from a private prefix, and the
+CPU time of its processes. Each listens on 127.0.0.1 and a high port. The machine's own
 nginx and apache2 services are never touched."""
 import os
 import pwd
@@ -98,8 +98,9 @@ def apache(mpm):
         with open(os.path.join(build.BENCH, "web", "apache-common.conf"),
                   encoding="utf-8") as f:
             text += f.read()
-        # worker: a thread for each connection and some; event: it closes idle connections
-        # when all its threads are busy, so as many threads, but never more than 1,064
+        # worker: a thread for each connection, and some more. event: it closes idle
+        # connections when all its threads are busy, so as many threads, but at most
+        # 1,064
         room = (connections if mpm == "worker" else min(connections, 1000)) + 64
         per_child = min(room, 1000)
         conf = os.path.join(home, "apache.conf")
@@ -116,7 +117,7 @@ def apache(mpm):
     return command
 
 
-# by who finds out that a thread blocks
+# by the mechanism that detects blocked threads
 MECHANISMS = {f"ukweb-{mode}-{how}": ukweb(mode, {"UK_ACTIVATION": how})
               for mode in ("uk", "uk-set") for how in ("bpf", "perf", "monitor")}
 SERVERS = MECHANISMS | {
@@ -150,12 +151,12 @@ def kernel_memory():
     return in_bytes("/proc/meminfo", ("KernelStack:", "Slab:"))
 
 
-STARTING = threading.Lock()  # from the choice of a port until it listens
+STARTING = threading.Lock()  # held from the choice of a port until the server listens on it
 
 
 class Server:
-    """A running server: `with Server("nginx", cpus=1) as s: s.port, s.cpu()`. Several may
-    be started at once."""
+    """A running server: `with Server("nginx", cpus=1) as s: s.port, s.cpu()`. Several
+    may be started at once."""
     patience = 10  # s, for its end
 
     def __init__(self, name, cpus, connections, command=None):
@@ -191,12 +192,12 @@ class Server:
         raise harness.Failed(f"does not start: {self.last_words()}")
 
     def last_words(self):
-        """The end of what it said, if anything."""
+        """The end of its output, if any."""
         with open(self.log.name, "rb") as f:
             return " ".join(f.read()[-300:].decode(errors="replace").split())
 
     def __exit__(self, *_):
-        """Stop our own child politely, then by force; its process group is its own."""
+        """Stops the child politely, then by force, with its process group."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(self.patience)
@@ -206,9 +207,10 @@ class Server:
         self.log.close()
 
     def cpu(self):
-        """Seconds of CPU of the process, its descendants and those they waited for, and of
-        the kernel's network thread on the server's processors: under load it takes over
-        packets that otherwise are charged to whoever sends them."""
+        """Seconds of CPU time of the process, its descendants and the children they
+        waited for, and of the kernel's network thread on the server's CPUs. Under load
+        that thread handles packets that are otherwise charged to the process that sends
+        them."""
         stats = harness.process_stats()
         soft = {f"ksoftirqd/{c}" for c in harness.CPUS[:self.cpus]}
         pids = harness.family(self.process.pid, stats)
@@ -216,7 +218,7 @@ class Server:
         return harness.seconds_of(pids, stats)
 
     def memory(self):
-        """Bytes of the process tree, its page tables, and what the kernel keeps for it as
-        far as that can be told: kernel_memory(). Worth something only as a difference."""
+        """Bytes of the process tree, its page tables, and an estimate of what the
+        kernel keeps for it: kernel_memory(). Only differences are meaningful."""
         family = harness.family(self.process.pid, harness.process_stats())
         return kernel_memory() + resident(family)

@@ -14,8 +14,8 @@ ERRORS = ("connect", "closed", "io", "status", "body", "late")
 
 
 def load_once(server, path, connections, seconds, ready=lambda: None):
-    """CPU us per request of the server, requests/s, p99 us; Failed on any error. ready() is
-    called while all connections are open and idle."""
+    """CPU us of the server per request, requests/s, p99 us; raises Failed on any error.
+    ready() is called while all connections are open and idle."""
     client = subprocess.Popen(
         ["taskset", "-c", str(CLIENT_CPU), build.program("load"), str(server.port), path,
          str(connections), str(seconds), WWW + path, "1"],
@@ -83,7 +83,8 @@ def client_run(words, limit):
 
 
 def httperf(port, rate, connections):
-    """(replies/s, KB/s) of one run; Failed unless every request got its 10,000 bytes."""
+    """(replies/s, KB/s) of one run; raises Failed unless every request got its 10,000
+    bytes."""
     words = ["taskset", "-c", str(CLIENT_CPU), build.which("httperf", "httperf"), "--hog",
              "--server", "127.0.0.1", "--port", str(port), "--uri", "/file10k",
              "--num-conns", str(connections), "--num-calls", str(CALLS),
@@ -111,7 +112,8 @@ def httperf(port, rate, connections):
 
 
 def exact(port, rate, connections):
-    """The same experiment by web/load.c: (replies/s, KB/s); Failed on any error."""
+    """The same experiment with web/load.c: (replies/s, KB/s); raises Failed on any
+    error."""
     words = ["taskset", "-c", str(CLIENT_CPU), build.program("load"), str(port), "/file10k",
              str(connections), "0", WWW + "/file10k", "rate", str(rate), str(CALLS)]
     p = client_run(words, connections / rate + 60)
@@ -127,7 +129,7 @@ def exact(port, rate, connections):
 
 def founding_once(system, cpus, rate, n):
     """(replies/s, KB/s, CPU us per request, note). httperf waits by select(2) and loses
-    connections of its own when it has about a thousand open; then the exact client says
+    connections of its own when about a thousand are open; then the exact client says
     whether the server answers everything."""
     note = None
     for client in (httperf, httperf, exact):
@@ -168,9 +170,9 @@ def founding_point(figures, system, cpus, rate, n):
 
 
 def founding(figures, runs, quick, only):
-    """The paper's rates leave a server idle nearly all the time, and 3,000 connections at 10
-    a second take five minutes: there all systems run side by side. From 250 a second on each
-    has the machine for itself."""
+    """At the paper's rates a server is idle nearly all the time, and 3,000 connections
+    at 10 a second take five minutes: there all systems run side by side. From 250 a
+    second on, each runs alone on the machine."""
     make_root()
     paper, high = ([10, 40, 80, 120], [1000, 3000]) if quick else (PAPER_RATES, HIGH_RATES)
     cases = [(system, cpus) for cpus in range(1, min(2, len(harness.CPUS)) + 1)
@@ -185,16 +187,16 @@ def founding(figures, runs, quick, only):
     plot(figures)
 
 
-# --- on to the knee -------------------------------------------------------------------
+# --- up to the knee -------------------------------------------------------------------
 
 KNEE_RATES = (100, 250, 500, 1000, 2000, 3000, 4500, 6000, 8000, 10_000, 12_000, 16_000, 20_000)
 KNEE_SECONDS = 3
-SERVED = 0.95  # of what was offered; a server that serves less is beyond its knee
+SERVED = 0.95  # of the offered load; a server that serves less is beyond its knee
 
 
 def exact_clients(port, rate, seconds):
-    """web/load.c on each CPU but the first: (replies/s, p99 us of the worst, their share of
-    those CPUs in per cent)."""
+    """web/load.c on each CPU but the first: (replies/s, p99 us of the slowest, their
+    share of those CPUs in per cent)."""
     cpus = harness.CPUS[1:] or harness.CPUS
     each = rate / len(cpus)
     before = os.times()
@@ -231,8 +233,8 @@ def knee_once(figures, variant, system, rate, seconds):
 
 
 def knee(figures, runs, quick, only):
-    """The founding experiment's connections, more and more of them a second, until a server on
-    one CPU serves less than it is offered. It is out then."""
+    """The founding experiment's connections at growing rates, until a server on one CPU
+    serves less than the offered load. Then it is out."""
     make_root()
     dead = set()
     for rate in KNEE_RATES[1::4] if quick else KNEE_RATES:
@@ -273,7 +275,7 @@ def plot_knee(figures):
 
 
 def draw(script, out, **variables):
-    """One picture by a script of web/, which gets the variables and `out`."""
+    """Draws one picture by a script of web/, which gets the variables and `out`."""
     try:
         gnuplot = build.which("gnuplot", "gnuplot-nox")
     except build.Missing as why:
@@ -311,7 +313,8 @@ def light(figures, runs, quick, only):
 
 
 def plot(figures):
-    """Figures 4 and 5 of the paper: one file of data a system, one picture a CPU count."""
+    """Draws figures 4 and 5 of the paper: one data file for each system, one picture
+    for each CPU count."""
     folder = os.path.join(build.OUT, "founding")
     os.makedirs(folder, exist_ok=True)
     points = {}

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* echo.c - net-echo: a server that echoes 256 bytes on 32 connections, and the client that
- * asks it, each in a network namespace of its own (veth.py, who also counts).
+/* echo.c - net-echo: a server that echoes 256 bytes on 32 connections, and its client,
+ * each in a network namespace of its own (veth.py, which also counts).
  *
- *   serve HOW HOST NET   threads|epoll|poll|uk|net|sqpoll|batch, on CPU HOST; what has a CPU
- *                        for the network's work has NET. Says "ready", and ends with its
- *                        connections.
+ *   serve HOW HOST NET
+ *      HOW: threads|epoll|poll|uk|net|sqpoll|batch. It runs on CPU HOST; a variant with
+ *      a CPU for the network uses CPU NET. It says "ready", and ends with its
+ *      connections.
  *   load ADDRESS N RATE [TIMES]
- *                        RATE 0: one request on each connection in flight, always; else so many
- *                        a second, each on the next connection, timed from when it was due.
- *                        Says "begin" and "end", and waits for a line each time, so that who
- *                        counts sees nothing but the N requests. That TIMES; the times that it
- *                        prints are of the last. */
+ *      RATE 0: always one request in flight on each connection. Otherwise RATE requests
+ *      a second, each on the next connection, with its latency measured from when it
+ *      was due. It says "begin" and "end" and waits for a line each time, so that the
+ *      counters see only the N requests. It does that TIMES times, and prints the
+ *      latencies of the last. */
 #include <uk/uk.h>
 
 #include <arpa/inet.h>
@@ -54,7 +55,7 @@ static int accept_one(void)
 	return c;
 }
 
-/* -- the servers; each ends when all connections have -- */
+/* -- the servers; each ends when all connections have ended -- */
 
 static void *blocking(void *arg)
 {
@@ -130,8 +131,8 @@ static void *parking(void *arg)
 	return NULL;
 }
 
-/* One vp, and, as how says, a reactive one, or a network processor, without or with completions
- * in batches. NULL: the default set. */
+/* A set of one vp and, depending on how, a reactive vp, or a network processor, without
+ * or with batches of completions. NULL: the default set. */
 static uk_vpset *set_for(const char *how)
 {
 	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
@@ -203,15 +204,15 @@ static int connect_one(const char *to)
 	return c;
 }
 
-#define ASKED 8192 /* at most, on one connection, without an answer */
+#define ASKED 8192 /* most requests on a connection that have no answer yet */
 
 static struct client {
 	int fd;
-	int got; /* of the answer that comes now */
+	int got; /* bytes of the current answer that have arrived */
 	unsigned asked, answered;
-	int64_t due[ASKED]; /* of the requests between them */
+	int64_t due[ASKED]; /* when each request without an answer was due */
 } client[CONNECTIONS];
-static int64_t *took; /* each request */
+static int64_t *took; /* latency of each request */
 static long done;
 
 static void ask(struct client *c, int64_t due)
@@ -225,7 +226,7 @@ static void ask(struct client *c, int64_t due)
 		die("send", errno);
 }
 
-/* How many answers have come. */
+/* Returns how many answers have arrived. */
 static int hear(struct client *c)
 {
 	char b[BYTES * 16];
@@ -261,7 +262,7 @@ static void start_all(int e, const char *to)
 	}
 }
 
-/* Send what is due; how long until the next is, or NULL. */
+/* Sends the requests that are due. Returns how long it is until the next, or NULL. */
 static const struct timespec *ask_due(long n, long *asked, int64_t since, int64_t step)
 {
 	static struct timespec ts;
@@ -275,7 +276,7 @@ static const struct timespec *ask_due(long n, long *asked, int64_t since, int64_
 	return &ts;
 }
 
-/* N requests; rate 0: as they are answered. */
+/* Makes n requests; rate 0: a new one for each answer. */
 static void run(int e, long n, long rate)
 {
 	int64_t since = now_ns();
@@ -299,7 +300,7 @@ static void run(int e, long n, long rate)
 	}
 }
 
-/* How long it took. */
+/* Returns how long the run took. */
 static int64_t counted_run(int e, long n, long rate)
 {
 	int64_t since, span;

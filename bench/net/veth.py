@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """veth.py ECHO UK HOW RUNG N RATE: one run of net-echo (echo.c) over a veth.
 
-In network namespaces of its own (so it takes root): the server at one end, on the first CPU that
-we may use, the client at the other, on the last, which is also the network's. `uk net` sets up
-RUNG (-: nothing) for the server's end, and takes it back. While the requests are under way, and
-no longer, it counts:
+It makes network namespaces (so it needs root). The server runs at one end, on the first
+CPU that this process may use; the client at the other, on the last, which is also the
+network's CPU. `uk net` applies RUNG (-: nothing) to the server's end, and undoes it.
+Only while the requests are under way, it counts:
 
-  of the server      switches of its threads, their waits and the monitor's looks among them, CPU
-                     time, NET_RX softirqs that ran in their context (perf); apart, the same of
-                     the kernel's thread that carries out its calls (net_)
-  of the two CPUs    switches (perf), interrupts, some kinds apart, and NET_RX softirqs of the whole machine (/proc),
-                     polls of the veth's queues (the trace point napi:napi_poll)
+  of the server: the switches of its threads, with their waits and the monitor's looks
+  among them, their CPU time, and the NET_RX softirqs that ran in their context (perf);
+  and the same, separately, of the kernel thread that carries out its calls (net_)
+  of the two CPUs: switches (perf), interrupts, some kinds separately, and NET_RX
+  softirqs of the whole machine (/proc), and polls of the veth's queues (the trace point
+  napi:napi_poll)
 
-Prints lines as all programs of bench do."""
+It prints lines as all programs of bench do."""
 import array
 import contextlib
 import ctypes
@@ -29,14 +30,14 @@ import time
 ENDS = ("uknear", "ukfar")
 ADDRESS = "10.0.0.1"
 TRACE = "/sys/kernel/tracing"
-# of /proc/interrupts: timers, the tick among them; wake-ups from another CPU; its calls, as
-# membarrier(2) makes them (x86-64)
+# rows of /proc/interrupts: timers, including the tick; wake-ups from another CPU; calls
+# on other CPUs, as membarrier(2) makes them (x86-64)
 LINES = {"timer": "LOC:", "wakes": "RES:", "calls": "CAL:"}
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Unable(Exception):
-    """This machine does not let us."""
+    """This machine does not permit the measurement."""
 
 
 def sh(line):
@@ -47,7 +48,7 @@ def sh(line):
 
 
 def feature(dev, command, value):
-    """An offload on or off, as `ethtool -K` does it."""
+    """Turns an offload on or off, as `ethtool -K` does."""
     of = array.array("B", struct.pack("II", command, value))
     request = struct.pack("16sP", dev.encode(), of.buffer_info()[0])
     with socket.socket() as s:
@@ -64,7 +65,7 @@ def enter():
     sh("mount -t tracefs none %s || true" % TRACE)
     sh(f"ip link add {near} type veth peer name {far} && "
        f"ip addr add {ADDRESS}/24 dev {near} && ip link set {near} up")
-    # a veth has NAPI where it has GRO, for what comes from an end without TSO
+    # a veth has NAPI if it has GRO, for packets from an end without TSO
     feature(near, 0x2c, 1)  # ETHTOOL_SGRO
     feature(far, 0x1f, 0)  # ETHTOOL_STSO
     sh(f"ip link set {far} netns peer && ip -n peer addr add 10.0.0.2/24 dev {far} && "
@@ -74,7 +75,7 @@ def enter():
 # -- counters --
 
 class Event:
-    """A perf event that counts on one CPU, whoever runs there, or of one thread."""
+    """A perf event that counts on one CPU, whatever runs there, or for one thread."""
 
     def __init__(self, kind, config, only=None, cpu=-1, tid=-1):
         attr = struct.pack("IIQ", kind, 112, config).ljust(112, b"\0")
@@ -109,7 +110,7 @@ def softirqs(pid):
 
 
 def table(path):
-    """{a line's name: [a number for each CPU]}"""
+    """{name of a row: [a number for each CPU]}"""
     with open(path) as f:
         cpus = [int(c[3:]) for c in f.readline().split()]
         found = {}
@@ -122,7 +123,8 @@ def table(path):
 
 
 def tasks(pid):
-    """{thread: (name, voluntary switches, others, ns of CPU)}, of all that there are now"""
+    """{thread: (name, voluntary switches, other switches, ns of CPU)} of all current
+    threads"""
     found = {}
     for tid in os.listdir("/proc/%d/task" % pid):
         top = "/proc/%d/task/%s/" % (pid, tid)
@@ -149,7 +151,7 @@ class Count:
                          **{name: e.read() for name, e in perf[c].items()}} for c in perf}
 
     def of_threads(self, before, n):
-        """Of n requests: {figure: value}"""
+        """For n requests: {figure: value}"""
         found = {}
         none = (None, 0, 0, 0)
         for tid, now in self.tasks.items():
@@ -166,7 +168,7 @@ class Count:
         return found
 
     def since(self, before, n):
-        """The same, and of the CPUs."""
+        """The same, with the figures of the CPUs."""
         span, found = self.at - before.at, self.of_threads(before, n)
         for cpu, role in ((min(self.cpus), "host"), (max(self.cpus), "net")):
             for name, now in self.cpus[cpu].items():
@@ -189,7 +191,8 @@ def answer(client, word, to):
 
 @contextlib.contextmanager
 def ended(server):
-    """It ends with its connections, and they may never come."""
+    """Kills the server if the run fails: by itself it ends only with its connections,
+    which may never come."""
     try:
         yield
     except BaseException:
@@ -198,7 +201,7 @@ def ended(server):
 
 
 def counted(server, client, perf, n, times):
-    """{figure: value} of each of the client's times, and what else it printed."""
+    """{figure: value} for each measurement of the client, and what else it printed."""
     lines, found, soft = [], [], None
     for _ in range(times):
         answer(client, "begin", lines)
@@ -213,7 +216,8 @@ def counted(server, client, perf, n, times):
 
 
 def run(echo, how, n, rate, user=None, times=1):
-    """[{figure: value}] of that many times n requests, of the namespace that we are in."""
+    """[{figure: value}], `times` measurements of n requests, in the current
+    namespace."""
     cpus = sorted(os.sched_getaffinity(0))
     ends = [cpus[0], cpus[-1]]
     perf = {c: events(c) for c in ends}

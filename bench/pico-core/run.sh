@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # suspend + resume at depth 1/10/50, down-suspend-return, bytes per parked thread, spawn + park
 #
-# pico, javaflow and loom (jdk.internal.vm.Continuation, JDK 21 on) are bare continuations; pico-thread,
-# virtual, platform and kotlin are whole threads that yield, their schedulers included. A
-# platform thread's yield alone on its CPU is a system call, no suspension: read it as such.
-# In the parked rows, pico is a light fiber and pico-thread one with a java.lang.Thread; the
-# bytes are the heap's alone, so they say nothing of platform threads, which are left out.
-# The full run parks 10,000,000 light fibers in a heap of 4 GB.
+# pico, javaflow and loom (jdk.internal.vm.Continuation, JDK 21 or later) are bare
+# continuations. pico-thread, virtual, platform and kotlin are whole threads that yield,
+# including their schedulers. The yield of a platform thread alone on its CPU is only a
+# system call, not a suspension. In the parked rows, pico is a light fiber and
+# pico-thread a fiber with a java.lang.Thread. Their bytes are those of the heap alone,
+# so platform threads are left out. The full run parks 10,000,000 light fibers in a heap
+# of 4 GB.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/bench/lib/pico.sh"

@@ -27,7 +27,6 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # PICO_MVN adds words to Maven's command line (-o).
-# shellcheck disable=SC2086
 mvn -q ${PICO_MVN:-} -f "$pico" test -pl pico-durable -am -DskipTests >&2
 repo=${MAVEN_REPO:-$HOME/.m2/repository}
 jars() { # PATTERN: the newest of each

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # gson, Jackson, jsoup, H2 and a regex engine, translated, never blocking: time and class size
 #
-# Unit x: translated to plain; the geometric mean is over the works of one JDK. Both run on a
-# thread of their own (platform; pico), and every result is compared with the plain one's.
-# With --minima: no JMH, but for each work plain and pico in turn, a JVM each, 10 s long, and the
-# shortest batch of all; for a machine that others use, where JMH's means are theirs.
-# The regex engine is re2j: the JDK's own is not translated and would show nothing.
+# Unit x: translated relative to plain. The geometric mean is over the workloads of one
+# JDK. Both run on a thread of their own (platform; pico), and every result is compared
+# with that of the plain run. With --minima, JMH is not used: for each workload, plain
+# and pico run in turn, 10 s each in a new JVM, and the shortest batch counts. Use it on
+# a machine that others use, where JMH's means include their load. The regex engine is
+# re2j: the JDK's own is not translated and would show nothing.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/bench/lib/pico.sh"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# pages/s, MB/s and CPU per page over the page size, a line per kind of thread.
+# pages/s, MB/s and CPU per page over the page size, with a line for each kind of
+# thread.
 set terminal svg size 1200,420 font "sans,13" background rgb "white"
 set output picture
 set multiplot layout 1,3 title sprintf("Piranha, one thread per URL, %d ms of network delay", delay)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the summaries of single crawls into rows: the median of the runs, and their range.
+"""Turns the summaries of single crawls into rows: the median of the runs and their
+range.
 
-usage: rows.py SUMMARIES DELAY-MS JSON TABLE; TABLE is what plot.gp reads. A crawl that did not
-fetch every page is no measurement: it is reported and left out.
-"""
+usage: rows.py SUMMARIES DELAY-MS JSON TABLE; plot.gp reads TABLE. A crawl that did not
+fetch every page is reported and left out."""
 import json
 import statistics
 import sys

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Piranha with one thread per URL, 30,000 URLs, 100 ms of delay, over page sizes: pages/s, MB/s
 #
-# CPU is what the crawler's process used from its start to its end, the JIT and the collector
-# included: it says more than pages/s on a machine that others use.
+# The CPU time is that of the crawler's process from start to end, including the JIT and
+# the collector. It says more than pages/s on a machine that others use.
 #
-# A server (its own JVM, one selector thread) delays every answer by 100 ms; the crawler fetches
-# all pages of the test web once, in a fresh JVM per run, so its time includes the JIT's warm-up,
-# alike for all. The thread kinds run in turn within a round, so that a change in the machine's
-# load meets all of them. What differs between the systems is --threads and nothing else; pico is
-# the same jar, translated by the launcher.
+# A server (its own JVM, one selector thread) delays every answer by 100 ms. The crawler
+# fetches all pages of the test web once, in a new JVM for each run, so its time
+# includes the JIT's warm-up, as for all systems. The thread kinds run in turn within a
+# round, so that a change in the machine's load affects all of them. The systems differ
+# in --threads and nothing else; pico is the same jar, translated by the launcher.
 #
-# A pool of 32 fetches at most 32 pages per 100 ms whatever the machine: it gets fewer URLs (the
-# rate is the same), unless --all-urls is given.
+# A pool of 32 fetches at most 32 pages per 100 ms on any machine. So it gets fewer URLs
+# (the rate is the same), unless --all-urls is given.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 
-# Virtual threads need 21 or later: without a --jdk, the newest one that is installed.
+# Virtual threads need JDK 21 or later. Without --jdk: the newest one that is installed.
 if [ -z "$jdk" ]; then
 	for home in "${JAVA_HOME:-}" /usr/lib/jvm/*; do
 		[ -x "$home/bin/java" ] || continue
@@ -72,7 +72,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-serve() { # KB PAGES: a fresh server; its URL is in $seed
+serve() { # KB PAGES: starts a new server; its URL is in $seed
 	[ -z "$server_pid" ] || { kill "$server_pid"; wait "$server_pid" 2>/dev/null || true; }
 	: > "$work/url"
 	"$jdk/bin/java" -Xmx1g -XX:+UseSerialGC -jar "$server" --pages="$2" --hosts=8 \
@@ -104,7 +104,7 @@ crawl() { # SYSTEM: one crawl of $seed; the summary is in $work/out.json
 	esac
 }
 
-# Translates, if that has not been done since the last build.
+# Translates, unless that was done since the last build.
 JAVA_HOME=$jdk "$pico/bin/pico" piranha --help > "$work/help"
 
 : > "$work/rows"

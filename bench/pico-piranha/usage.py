@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage.py FILE COMMAND...: runs it, and writes its CPU seconds and its peak memory in KB."""
+"""usage.py FILE COMMAND...: runs the command, and writes its CPU seconds and its peak
+memory in KB to FILE."""
 import resource
 import subprocess
 import sys

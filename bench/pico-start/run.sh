@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Start-up: java, pico run for the first time (it translates) and later, of a class, H2, Spring Boot
-#   --only hello,h2,spring; --runs N: so many of each (3), the first time with a cache of its own
-# H2 and Spring Boot 3.3 with JDBC come from Maven (PICO_MVN adds words to its command line).
+# --only hello,h2,spring; --runs N: N starts of each (3); a first start has an empty cache
+# H2 and Spring Boot 3.3 with JDBC come from Maven (PICO_MVN adds words to
+# its command line).
 set -eu -o pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,9 +32,9 @@ mvn -q -B ${PICO_MVN:-} ${MAVEN_REPO:+-Dmaven.repo.local="$MAVEN_REPO"} -f "$her
 	dependency:copy-dependencies -DoutputDirectory="$work/lib" compile >&2
 cp -r "$here/spring/target/classes" "$work/classes"
 rm -rf "$here/spring/target"
-"$pico/bin/pico" help >/dev/null # builds it, once, and the archive of its classes
+"$pico/bin/pico" help >/dev/null # builds it, and the archive of its classes, once
 
-once() { # NAME SYSTEM WORDS...: one line of its seconds, wall and CPU; its output must be right
+once() { # NAME SYSTEM WORDS...: prints its seconds, wall and CPU; its output must be right
 	local name=$1 system=$2 TIMEFORMAT='%R %U %S' want
 	shift 2
 	want=$(sed -n "s/^$name //p" "$work/want")
@@ -46,7 +47,7 @@ once() { # NAME SYSTEM WORDS...: one line of its seconds, wall and CPU; its outp
 		"$work/time" | tee -a "$work/results"
 }
 
-program() { # NAME WORDS...: as they follow java and pico run
+program() { # NAME WORDS...: the words after java and pico run
 	local name=$1
 	shift
 	case ,$only, in *,"$name",*) ;; *) return 0 ;; esac

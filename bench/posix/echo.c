@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* echo.c - the plainest pthread server: main accepts, and each connection has a thread with
- * default attributes that sends back what comes. It knows nothing of us;
+/* echo.c - the plainest pthread server: main accepts, and each connection has a thread
+ * with default attributes that sends back what arrives. It does not know the library;
  * bench/lib/posix_programs.py runs it natively and under `uk run`.
  *
  * echo PORT [epoll|loop]
- * The second form is one epoll loop, no threads: the limit, beside which both stand. The third is
- * that loop as programs with threads have it: in one of them, its sockets O_NONBLOCK, each read
- * until there is no more.
  *
- * It ends with a line that says why when it gets no thread: that is a result too. */
+ * The second form (epoll) is one epoll loop without threads: the limit, with which both
+ * are compared. The third (loop) is the epoll loop of a program that has threads: it
+ * runs in one of them, its sockets are O_NONBLOCK, and each is read until there is
+ * nothing left.
+ *
+ * If it cannot create a thread, it ends with a line that gives the reason; that is a
+ * result, too. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -48,7 +51,7 @@ static int next_connection(int listener, int flags)
 	return fd;
 }
 
-/* Sends back what is there; false: the peer has gone. */
+/* Sends back what has arrived; false: the peer has closed. */
 static int echo_once(int fd)
 {
 	char buf[ROOM];
@@ -90,7 +93,7 @@ static void threads(int listener)
 	}
 }
 
-/* true: the peer has gone. */
+/* true: the peer has closed. */
 static int echo_all(int fd, int flags)
 {
 	if (!flags)

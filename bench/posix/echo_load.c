@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* echo_load.c - closed-loop client of an echo server that counts exactly.
+/* echo_load.c - a closed-loop client of an echo server that counts exactly.
  *
  * echo_load PORT CONNECTIONS SECONDS WARM_SECONDS
  *
- * One kernel thread, epoll, one message of 64 bytes in flight per connection, each with the
- * connection's number and a count of its own: every byte that comes back is compared. Many
- * connections need more ports than one address has: they come from 127.0.0.2, .3, ...
+ * One kernel thread, epoll, one message of 64 bytes in flight per connection. Each
+ * message contains the connection's number and a counter, and every byte that comes
+ * back is compared. Many connections need more ports than one address has, so they come
+ * from 127.0.0.2, .3, ...
  *
- * It stops at quiet points so that the harness can read the server's CPU time and memory:
- * before the first connection it prints BEGIN; when each connection has had one answer and
- * nothing is in flight, IDLE; after the warm-up READY; after the measured time
- * "DONE name=value ...". After each it waits for a line on stdin. The three before and after
- * the measured time finish what is in flight first. An error ends it, with status 1. */
+ * It stops at quiet points, so that the harness can read the server's CPU time and
+ * memory. Before the first connection it prints BEGIN; when each connection has had one
+ * answer and nothing is in flight, IDLE; after the warm-up READY; after the measured
+ * time "DONE name=value ...". After each of these lines it waits for a line on stdin.
+ * Before the last three it first completes what is in flight. An error ends it with
+ * status 1. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,15 +26,15 @@
 #define MESSAGE 64
 #define WORDS (MESSAGE / sizeof(uint64_t))
 #define PER_ADDRESS 10000
-#define BATCH 64 /* connections made at one time */
+#define BATCH 64 /* connections made at a time */
 #define EVENTS 512
 #define LATE_NS ((int64_t)30 * 1000000000)
 #define STEP_NS 1000
-#define STEPS 30000000 /* up to what is late; pages come as they are used */
+#define STEPS 30000000 /* up to what counts as late; pages come as they are used */
 
 struct conn {
 	int fd;
-	uint32_t done; /* bytes of the answer that have come */
+	uint32_t done; /* bytes of the answer that have arrived */
 	uint64_t count;
 	int64_t sent;
 };
@@ -115,7 +117,7 @@ static void poll_once(int timeout)
 		readable(&conns[ev[i].data.u32]);
 }
 
-/* Until nothing is in flight. */
+/* Runs until nothing is in flight. */
 static void drain(void)
 {
 	int64_t end = now_ns() + LATE_NS;
@@ -150,7 +152,7 @@ static void connect_one(struct conn *c, int port)
 		fail(c, "connect", errno);
 }
 
-/* Each has had an answer, so the server has a thread for it. */
+/* Each connection has had an answer, so the server has a thread for it. */
 static void connect_all(int port)
 {
 	for (; made < nconns; made++) {

@@ -2,12 +2,12 @@
 /* micro.c - what single pthread calls cost. A plain pthread program that
  * bench/lib/posix_programs.py runs natively and under `uk run`.
  *
- * micro create N | nested N | crowd ROUNDS N | mutex N | contend THREADS N | cond N | sem N |
- *       yield THREADS N | sleepers N
+ * micro create N | nested N | crowd ROUNDS N | mutex N | contend THREADS N | cond N |
+ * sem N | yield THREADS N | sleepers N
  *
- * All threads have default attributes. main takes part in none of the contests: it is a kernel
- * thread in both worlds. So `create` measures what main pays that makes threads and joins
- * them, `nested` what another thread pays. */
+ * All threads have default attributes. main is a kernel thread in both runs, so it
+ * takes part in no contest. `create` measures what main pays to create and join
+ * threads, `nested` what another thread pays. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 
 #include "../lib/bench.h"
 
-#define SLEEP_NS 500000000 /* of a sleeper, and up to as much again */
+#define SLEEP_NS 500000000 /* the shortest sleep; the longest is twice that */
 #define WATCH_S 3
 
 static long arg1, arg2, done;
@@ -73,7 +73,8 @@ static void crowd(void)
 	free(th);
 }
 
-/* fn by n threads that begin together: ns until all have ended, divided by each. */
+/* Runs fn in n threads that begin together. Returns the ns until all have ended,
+ * divided by `each`. */
 static void contest(void *(*fn)(void *), long n, long each)
 {
 	pthread_t *th = calloc((size_t)n, sizeof(*th));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""threading_http.py PORT ROOT: Python's own server, a thread for each connection, serving
-ROOT/small from memory, with keep-alive."""
+"""threading_http.py PORT ROOT: Python's own server, with a thread for each connection.
+It serves ROOT/small from memory, with keep-alive."""
 import http.server
 import os
 import socket

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# founding.gp - throughput against the connection rate, as the paper's figures 4 (one CPU)
-# and 5 (two). Variables: cpus, names, kind, folder, out; see plot() in lib/web.py.
+# founding.gp - throughput over the connection rate, as in the paper's figures 4 (one
+# CPU) and 5 (two). Variables: cpus, names, kind, folder, out; see plot() in lib/web.py.
 if (kind eq "svg") set terminal svg size 1000,1100 background "white" font "sans,12"
 if (kind eq "png") set terminal pngcairo size 1000,1100 font "sans,11"
 set output out

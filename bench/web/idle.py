@@ -4,9 +4,9 @@
 
   idle.py [--tls] [--nginx] [--counts 1000,10000] [--maps] [OPTION of ukweb...]
 
-Each connection is answered once and then left alone; at each count the memory is read once
-it has stopped to fall (idle connections give back with a delay). What the kernel keeps for a
-socket is not in it. --maps says in which mappings the bytes are. nginx serves the same file
+Each connection makes one request and is then left alone. At each count the memory is read when
+it has stopped falling (idle connections return memory with a delay). The kernel's memory for a
+socket is not included. --maps prints the mappings of the bytes. nginx serves the same file
 with one worker."""
 import argparse
 import os
@@ -67,7 +67,8 @@ def pss(pids):
 
 
 def maps(pids):
-    """PSS by name of mapping; what has none by its size."""
+    """PSS by the name of the mapping; a mapping without a name is listed by its
+    size."""
     out, name = {}, None
     for p in pids:
         for ln in open('/proc/%d/smaps' % p):
@@ -103,7 +104,7 @@ class Client:
             self.ctx.verify_mode = ssl.CERT_NONE
 
     def warm(self):
-        """What all connections share is touched once: the receive buffers of the rings."""
+        """Touches what all connections share once: the receive buffers of the rings."""
         self.grow(8)
         for i in range(6000):
             self.ask(self.conns[i % 8])

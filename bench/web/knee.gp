@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# knee.gp - beyond the founding paper's rates, until each server's knee. Variables: names,
-# folder, out; see plot_knee() in lib/web.py.
+# knee.gp - beyond the founding paper's rates, up to each server's knee. Variables:
+# names, folder, out; see plot_knee() in lib/web.py.
 set terminal svg size 1000,1100 background "white" font "sans,12"
 set output out
 set multiplot layout 3,1 title "connections of 5 requests x 10,000 bytes, server on one CPU"

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - closed-loop HTTP/1.1 keep-alive client that counts exactly.
+/* load.c - a closed-loop HTTP/1.1 keep-alive client that counts exactly.
  *
  * load PORT PATH CONNECTIONS SECONDS BODYFILE [WARM_SECONDS]
  * load PORT PATH CONNECTIONS 0 BODYFILE rate CONNECTIONS_PER_SECOND CALLS
- * The second form is the founding experiment's: a new connection every 1/rate seconds
- * whatever the server does, CALLS requests on each, then it closes. They come from 32 addresses,
- * for one has but 28,000 ports, each of which rests for a second.
  *
- * One kernel thread, epoll, one request in flight per connection. The first reply of each
- * connection is compared byte by byte with BODYFILE, later ones in status and length.
+ * The second form is the load of the founding experiment: a new connection every 1/rate
+ * seconds, whatever the server does, with CALLS requests each; then it closes. The
+ * connections come from 32 addresses, because one address has only 28,000 ports, and
+ * each port rests for a second after use.
  *
- * It stops at quiet points so that the harness can read the server's CPU time for exactly
- * the counted requests: after the warm-up it finishes what is in flight, prints READY and
- * waits for a line on stdin; after the measured time it finishes what is in flight again,
- * prints "DONE requests seconds errors ..." and waits for another line.
+ * One kernel thread, epoll, one request in flight per connection. The first reply of
+ * each connection is compared byte by byte with BODYFILE, later ones in status and
+ * length.
+ *
+ * It stops at quiet points, so that the harness can read the server's CPU time for
+ * exactly the counted requests. After the warm-up it completes what is in flight,
+ * prints READY and waits for a line on stdin. After the measured time it completes what
+ * is in flight again, prints "DONE requests seconds errors ..." and waits for another
+ * line.
  *
  * Rejected: wrk. It reports errors by class but not lost connections at 10,000, and it
  * can't stop at a quiet point. */
@@ -34,7 +38,7 @@ enum state { CONNECTING, IDLE, HEAD, BODY, DEAD };
 struct conn {
 	int fd;
 	enum state state;
-	int seen;         /* replies complete */
+	int seen;         /* complete replies */
 	int want_close;   /* the server announced the end of the connection */
 	size_t head_used; /* bytes in head */
 	size_t body_left, body_done;
@@ -51,7 +55,8 @@ static char *body;
 static size_t body_len;
 static uint64_t requests, bytes;
 static uint64_t e_connect, e_closed, e_io, e_status, e_body, e_late;
-/* latency of the measured part: steps of 4 us up to what is late; pages come as they are used */
+/* latency of the measured part: steps of 4 us, up to what counts as late; pages are
+ * allocated as they are used */
 #define HIST 4000000
 static uint32_t hist[HIST];
 static int recording;
@@ -155,7 +160,7 @@ static void readable(struct conn *c)
 	else if (c->state == BODY)
 		take_body(c, buf, (size_t)n);
 	else
-		kill_conn(c, &e_body); /* bytes that nobody asked for */
+		kill_conn(c, &e_body); /* bytes without a request */
 }
 
 static void connected(struct conn *c)
@@ -243,7 +248,7 @@ static void drain_late(void)
 			kill_conn(&conns[i], &e_late);
 }
 
-/* Finish what is in flight; what doesn't come in time is an error. */
+/* Completes what is in flight; a reply that does not arrive in time is an error. */
 static void drain(void)
 {
 	int64_t end = now_ns() + DRAIN_NS;
@@ -282,7 +287,7 @@ static void start_conn(struct conn *c, const struct sockaddr_in *sa)
 		epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &ev);
 }
 
-/* Connections at a fixed rate, whatever the server does. */
+/* Makes connections at a fixed rate, whatever the server does. */
 static void open_loop(int port, double rate)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* raw.h - what the two raw loops share: the reply, the listening socket, the end of a
- * request. They are the limit, not web servers: they understand GET without a body. */
+ * request. They are the limit, not web servers: they only understand GET without a
+ * body. */
 #ifndef RAW_H
 #define RAW_H
 
@@ -29,8 +30,10 @@ static inline int listen_on(int port, int flags)
 	return fd;
 }
 
-/* Requests are "GET PATH HTTP/1.1 ... \r\n\r\n" and come in one piece: anything else ends
- * the connection, loudly at the client. */
+/* Requests are "GET PATH HTTP/1.1 ... \r
+ * \r
+ * " and arrive in one piece. Anything else ends the connection, so the client reports
+ * an error. */
 static inline int request_whole(const char *p, size_t n)
 {
 	return n > 18 && !memcmp(p, "GET ", 4) && !memcmp(p + n - 4, "\r\n\r\n", 4);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* raw_epoll.c - the epoll limit: one kernel thread, level-triggered, one read and one
- * write a request. /small from memory, any other path is a file of ROOT: open, fstat,
- * header with MSG_MORE, sendfile, close. raw_epoll PORT ROOT */
+/* raw_epoll.c - the limit with epoll: one kernel thread, level-triggered, one read and
+ * one write a request. /small is answered from memory; any other path is a file of
+ * ROOT: open, fstat, header with MSG_MORE, sendfile, close.
+ * raw_epoll PORT ROOT */
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/sendfile.h>
@@ -29,8 +30,8 @@ static int send_file(int fd, const char *path)
 	int ok = send(fd, head, (size_t)n, MSG_MORE | MSG_NOSIGNAL) == n &&
 		 sendfile(fd, f, &off, (size_t)st.st_size) == st.st_size;
 	close(f);
-	return ok ? 0
-		  : -1; /* a full socket buffer ends the connection: an error there */
+	return ok ? 0 : -1; /* a full socket buffer counts as an error and ends the
+			 * connection */
 }
 
 static int serve(int fd)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* raw_uring.c - the io_uring limit: one kernel thread, multishot accept, multishot recv
- * into a ring of provided buffers, one io_uring_enter a pass, raw system calls.
+/* raw_uring.c - the limit with io_uring: one kernel thread, multishot accept, multishot
+ * recv into a ring of provided buffers, one io_uring_enter a pass, raw system calls.
  * raw_uring PORT [now|sqe]: replies by send(2) at once, or as operations of the ring.
  *
- * user_data is KIND << 32 | descriptor. With DEFER_TASKRUN completions are made in our own
- * enter call, so the ring is only touched by this thread. */
+ * user_data is KIND << 32 | fd. With DEFER_TASKRUN, completions are made in this
+ * thread's own enter call, so only this thread touches the ring. */
 #include <linux/io_uring.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What OpenSSL keeps for the server's side of a connection that is idle, with no server
- * around it: the blocks that are still there after a handshake and one exchange, by size.
+/* What OpenSSL keeps for the server's side of an idle connection, without a server: the
+ * blocks that still exist after a handshake and one exchange, by size.
  *
  *   build/apps/web/tls-min CERT KEY [1.2]
  *
- * The test of ukweb's memory (tests/web/t_life.py) reads what it prints of malloc's own.
- * Both sides are in this program and talk by a BIO pair, whose own memory is not counted.
- * All that OpenSSL's interface lets go has gone: record buffers (SSL_MODE_RELEASE_BUFFERS),
- * the session cache. The sixth connection is looked at: what is made once has been made. */
+ * The test of ukweb's memory (tests/web/t_life.py) reads the printed total with
+ * malloc's overhead. Both sides are in this program and talk by a BIO pair, whose own
+ * memory is not counted. Everything that OpenSSL's interface can free is freed: record
+ * buffers (SSL_MODE_RELEASE_BUFFERS) and the session cache. The sixth connection is
+ * measured, when everything that is made only once exists. */
 #include <malloc.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -97,7 +98,7 @@ static void talk(SSL_CTX *server, SSL_CTX *client, int count)
 		abort();
 	if (count)
 		printf("%s, %s\n", SSL_get_version(s), SSL_get_cipher(s));
-	/* Neither side is ever freed: it is idle. */
+	/* neither side is ever freed: it is idle */
 }
 
 static int by_size(const void *x, const void *y)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of perf, for a user without any privilege, if the machine lets him. */
+/* Events from perf, for a user without privileges, on a machine that allows it. */
 #define MECHANISM "perf"
 #include "told.h"
 
@@ -9,6 +9,6 @@ int main(void)
 		CHECK_EQ(setgid(65534), 0);
 		CHECK_EQ(setuid(65534), 0);
 	}
-	the_kernel_tells();
+	run_event_tests();
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `uk broker`: who may not load a BPF program has the events of one, and can do nothing to others,
- * whatever it says. Each scene is a process of user nobody, forked before any runtime starts. */
+/* `uk broker`: a process that may not load a BPF program gets the events of the
+ * broker's program, and can do nothing to other processes, whatever it sends. Each
+ * scene is a process of user nobody, forked before any runtime starts. */
 #define MECHANISM "bpf"
 #define FORCE "bpf by a broker"
 #include "told.h"
@@ -21,7 +22,8 @@ enum { NOBODY = 65534, OF_USER = 256 };
 static struct sockaddr_un place = { .sun_family = AF_UNIX };
 static pid_t broker;
 
-/* listener: as a service manager hands it over; -1: it makes its own. */
+/* listener: the listening socket, passed as a service manager passes it; -1: the broker
+ * makes its own. */
 static void become_the_broker(int out, int listener)
 {
 	char exe[4096], pid[16];
@@ -110,32 +112,32 @@ static void play_as_root(void (*fn)(void))
 
 #define RUN_IN(how, fn) RUN_AS(fn, how(fn))
 
-/* -- who is what it says -- */
+/* -- processes that keep to the protocol -- */
 
 static void served(void)
 {
 	UNTIL(in_force());
-	blocks_are_told();
+	blocks_are_reported();
 }
 
-static void nobody_is_told(void)
+static void an_unprivileged_process_gets_events(void)
 {
 	descriptors(open_before);
 	served();
-	who_was_born_later_is_seen_too();
-	a_child_is_told_by_its_own();
-	the_programs_descriptors_are_its_own();
-	a_filter_that_comes_later_costs_only_the_events();
+	blocks_on_new_carriers_are_reported();
+	a_forked_child_gets_its_own_events();
+	the_programs_fds_are_unchanged();
+	a_later_seccomp_filter_costs_only_the_events();
 }
 
-static void what_is_executed_is_told(void)
+static void a_process_gets_events_after_exec(void)
 {
 	served();
 	execl("/proc/self/exe", "told", "again", NULL);
 	CHECK(false && "executed");
 }
 
-/* -- who is not -- */
+/* -- processes that do not -- */
 
 static int call(void)
 {
@@ -146,13 +148,14 @@ static int call(void)
 	return fd;
 }
 
-/* The answer's error; 1: it was the end. */
+/* The error in the broker's answer; 1: the broker has closed the connection. */
 static int answer(int fd)
 {
 	struct broker_answer a;
 	ssize_t n = recv(fd, &a, sizeof(a), 0);
 
-	if (n < 0 && errno == ECONNRESET) /* it has not read all; said once */
+	if (n < 0 && errno == ECONNRESET) /* it closed with our data unread; reported
+					   * only once */
 		n = recv(fd, &a, sizeof(a), 0);
 	if (n == 0)
 		return 1;
@@ -164,13 +167,13 @@ static int ask(int fd, int pid, int tid, const void *carrier)
 {
 	struct broker_ask a = { BROKER_VERSION, pid, tid, 0, (uintptr_t)carrier };
 
-	/* or it was refused before it could ask */
+	/* fails if the broker refused the connection before the question was sent */
 	CHECK(send(fd, &a, sizeof(a), MSG_NOSIGNAL) == sizeof(a) || errno == EPIPE ||
 	      errno == ECONNRESET);
 	return answer(fd);
 }
 
-static void garbage_ends_the_talk(void)
+static void garbage_closes_the_connection(void)
 {
 	char much[4096] = { 1 };
 	struct broker_ask a = { BROKER_VERSION, getpid(), getpid(), 0, 0 };
@@ -187,7 +190,8 @@ static void garbage_ends_the_talk(void)
 		close(fd);
 	}
 	a.version = 0;
-	for (int i = 0; i < 2; i++) { /* a strange version; a carrier without a home */
+	for (int i = 0; i < 2; i++) { /* a wrong version; a carrier before the first
+				       * question */
 		int fd = call();
 
 		CHECK_EQ(send(fd, &a, sizeof(a), 0), sizeof(a));
@@ -199,7 +203,7 @@ static void garbage_ends_the_talk(void)
 	}
 }
 
-static void others_threads_have_no_seats(void)
+static void threads_of_other_processes_get_no_seats(void)
 {
 	int fd = call(), other;
 	pid_t child = fork();
@@ -224,8 +228,9 @@ static void others_threads_have_no_seats(void)
 	CHECK_EQ(waitpid(child, NULL, 0), child);
 }
 
-/* Whoever has the socket: it speaks for who connected, and ends with him. */
-static void the_socket_is_worth_nothing_to_others(void)
+/* A connection acts only for the process that made it, whatever process holds the
+ * socket, and is closed when that process ends. */
+static void an_inherited_socket_is_useless_to_a_child(void)
 {
 	int fd, go[2];
 	pid_t child, mother;
@@ -247,20 +252,20 @@ static void the_socket_is_worth_nothing_to_others(void)
 	_exit(0);
 }
 
-static void a_flood_drowns_nobody(void)
+static void a_client_that_floods_is_dropped(void)
 {
 	struct broker_ask a = { BROKER_VERSION, getpid(), getpid(), 0, 0 };
 	int fd = call();
 
 	CHECK_EQ(ask(fd, getpid(), getpid(), NULL), 0);
 	a.carrier = 8;
-	/* its answers find no room at last, and it is dropped */
+	/* when there is no space left for its answers, the broker drops it */
 	while (send(fd, &a, sizeof(a), MSG_NOSIGNAL) == sizeof(a))
 		;
 	CHECK(errno == EPIPE || errno == ECONNRESET);
 }
 
-static void files_are_not_taken(void)
+static void passed_fds_are_not_accepted(void)
 {
 	struct broker_ask a = { BROKER_VERSION, getpid(), getpid(), 0, 0 };
 	union {
@@ -282,7 +287,8 @@ static void files_are_not_taken(void)
 	if (sendmsg(fd, &m, MSG_NOSIGNAL) < 0)
 		CHECK_EQ(errno, EPERM);
 	else
-		CHECK_EQ(answer(fd), 0); /* an older kernel closes it for the broker */
+		CHECK_EQ(answer(fd), 0); /* an older kernel closes the fd for the
+					  * broker */
 }
 
 /* -- when all places are taken -- */
@@ -312,7 +318,7 @@ static void takes_all_and_asks(void)
 		pause();
 }
 
-/* Of the broker. */
+/* The number of fds that the broker has open. */
 static int files(void)
 {
 	char path[64];
@@ -328,7 +334,7 @@ static int files(void)
 	return n;
 }
 
-static int files_of_few; /* when one is served */
+static int files_of_few; /* while it serves one process */
 
 static void nobody_else_is_there(void)
 {
@@ -369,15 +375,15 @@ static void is_told_that_all_is_full(void)
 	CHECK_EQ(ask(call(), getpid(), getpid(), NULL), -ENFILE);
 }
 
-static void who_is_silent_makes_room_for_who_asks(void)
+static void a_silent_client_is_dropped_for_one_that_asks(void)
 {
 	fill_by(takes_all_in_silence);
 	play(is_served_at_once);
-	to_its_end(scene(is_served_at_once, NOBODY - 2)); /* one of theirs */
+	to_its_end(scene(is_served_at_once, NOBODY - 2)); /* a user that holds places */
 	empty();
 }
 
-static void no_place_is_told_apart_from_no_more_for_a_user(void)
+static void a_full_broker_answers_enfile_to_a_new_user(void)
 {
 	fill_by(takes_all_and_asks);
 	play(is_told_that_all_is_full);
@@ -413,7 +419,7 @@ static void has_a_place(void)
 		close(fd);
 }
 
-static void a_user_has_so_many_and_death_gives_them_back(void)
+static void a_user_has_a_limit_and_an_exit_frees_its_places(void)
 {
 	char all;
 	pid_t pid;
@@ -428,7 +434,7 @@ static void a_user_has_so_many_and_death_gives_them_back(void)
 	play(has_a_place);
 }
 
-/* A program that has written down itself what the kernel's half looks for. */
+/* A program that itself writes the data that the BPF program looks for. */
 static struct {
 	uint32_t in_rt, post;
 	uint64_t *vp;
@@ -444,14 +450,14 @@ static void *fake_carrier(void *arg)
 	fake_tid = (int)syscall(SYS_gettid);
 	CHECK_EQ(write(go[1], "", 1), 1);
 	while (read(go[2], &c, 1) == 1) {
-		usleep(1); /* blocks, outside and with a vp */
+		usleep(1); /* blocks, outside the runtime and with a vp */
 		CHECK_EQ(write(go[1], "", 1), 1);
 	}
 	return NULL;
 }
 
 /* Does the calling thread get a signal when the carrier has blocked? */
-static bool is_told(int *go)
+static bool gets_signal(int *go)
 {
 	uint64_t set = 1ull << 31;
 	siginfo_t info;
@@ -464,8 +470,8 @@ static bool is_told(int *go)
 	       info.si_value.sival_ptr == &fake;
 }
 
-/* As root, whom the broker serves as well. */
-static void who_becomes_another_user_is_not_told(void)
+/* As root, which the broker serves as well. */
+static void a_thread_that_changes_its_user_gets_no_events(void)
 {
 	uint64_t set = 1ull << 31;
 	int go[4], fd = call();
@@ -477,22 +483,24 @@ static void who_becomes_another_user_is_not_told(void)
 	fake.vp = &fake_owner;
 	fake_owner = (uintptr_t)&fake;
 	CHECK_EQ(pthread_create(&t, NULL, fake_carrier, go), 0);
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 8); /* libc has opened it */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 8); /* libc has unblocked
+							        * it */
 	CHECK_EQ(read(go[0], &c, 1), 1);
 	CHECK_EQ(ask(fd, getpid(), getpid(), NULL), 0);
 	CHECK_EQ(ask(fd, getpid(), fake_tid, &fake), 0);
-	while (!is_told(go))
+	while (!gets_signal(go))
 		;
-	CHECK_EQ(syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY), 0); /* this thread */
-	while (is_told(go)) /* what was on its way */
+	CHECK_EQ(syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY), 0); /* of this thread
+								      * only */
+	while (gets_signal(go)) /* signals that were on their way */
 		;
 	for (int i = 0; i < 100; i++)
-		CHECK(!is_told(go));
+		CHECK(!gets_signal(go));
 	close(go[3]);
 	CHECK_EQ(pthread_join(t, NULL), 0);
 }
 
-/* -- who was there before the liars, and stays when the broker does not -- */
+/* -- a process that was there before the others, and outlives the broker -- */
 
 static int done[2], next[2], said[2];
 
@@ -515,14 +523,14 @@ static void witness(void)
 	tell(done);
 	hear(next);
 	CHECK(in_force());
-	blocks_are_told();
+	blocks_are_reported();
 	tell(done);
 	hear(next);
 	UNTIL(!in_force());
 	one_round();
 }
 
-/* Of the program that the broker holds. */
+/* The BPF program that the broker holds. */
 static uint32_t program_id(void)
 {
 	char path[64], line[256];
@@ -551,7 +559,7 @@ static bool is_loaded(uint32_t id)
 	return fd >= 0;
 }
 
-static void killed_the_broker_leaves_nothing(void)
+static void a_killed_broker_leaves_no_bpf_program(void)
 {
 	uint32_t id = program_id();
 
@@ -572,8 +580,8 @@ static bool broker_sleeps(void)
 	return !strncmp(strrchr(line, ')'), ") S", 3);
 }
 
-/* And then it can accept nothing any more, though it is told that it could. */
-static void a_service_managers_socket_is_taken(void)
+/* After the shutdown the socket polls readable, but nothing can be accepted from it. */
+static void the_broker_uses_a_service_managers_socket(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
@@ -591,18 +599,18 @@ static void a_service_managers_socket_is_taken(void)
 
 static void lies(void)
 {
-	RUN_IN(play, garbage_ends_the_talk);
-	RUN_IN(play, others_threads_have_no_seats);
-	RUN_IN(play, the_socket_is_worth_nothing_to_others);
-	RUN_IN(play, a_flood_drowns_nobody);
-	RUN_IN(play, files_are_not_taken);
-	RUN(a_user_has_so_many_and_death_gives_them_back);
-	RUN(who_is_silent_makes_room_for_who_asks);
-	RUN(no_place_is_told_apart_from_no_more_for_a_user);
-	RUN_IN(play_as_root, who_becomes_another_user_is_not_told);
+	RUN_IN(play, garbage_closes_the_connection);
+	RUN_IN(play, threads_of_other_processes_get_no_seats);
+	RUN_IN(play, an_inherited_socket_is_useless_to_a_child);
+	RUN_IN(play, a_client_that_floods_is_dropped);
+	RUN_IN(play, passed_fds_are_not_accepted);
+	RUN(a_user_has_a_limit_and_an_exit_frees_its_places);
+	RUN(a_silent_client_is_dropped_for_one_that_asks);
+	RUN(a_full_broker_answers_enfile_to_a_new_user);
+	RUN_IN(play_as_root, a_thread_that_changes_its_user_gets_no_events);
 }
 
-static void one_line_is_said(int st)
+static void one_line_is_reported(int st)
 {
 	char lines[1024] = "", *first;
 	size_t n = 0;
@@ -624,8 +632,8 @@ static void scenes(void)
 	pid_t pid;
 	int st;
 
-	RUN_IN(play, nobody_is_told);
-	RUN_IN(play, what_is_executed_is_told);
+	RUN_IN(play, an_unprivileged_process_gets_events);
+	RUN_IN(play, a_process_gets_events_after_exec);
 	CHECK_EQ(pipe(done) | pipe(next) | pipe(said), 0);
 	pid = scene(witness, NOBODY - 1);
 	close(done[1]);
@@ -634,12 +642,12 @@ static void scenes(void)
 	lies();
 	tell(next);
 	hear(done);
-	RUN(killed_the_broker_leaves_nothing);
+	RUN(a_killed_broker_leaves_no_bpf_program);
 	tell(next);
 	CHECK_EQ(waitpid(pid, &st, 0), pid);
-	one_line_is_said(st);
-	printf("ok without the broker its peers go on\n");
-	RUN(a_service_managers_socket_is_taken);
+	one_line_is_reported(st);
+	printf("ok processes go on without the broker\n");
+	RUN(the_broker_uses_a_service_managers_socket);
 }
 
 int main(int argc, char **argv)
@@ -648,13 +656,13 @@ int main(int argc, char **argv)
 
 	(void)argv;
 	setenv("UK_ACTIVATION", "bpf", 1);
-	setenv("UK_STALL", "0", 1); /* a loaded machine has stalls to tell of */
+	setenv("UK_STALL", "0", 1); /* a loaded machine would report stalls */
 	if (argc > 1) {
 		served();
 		return 0;
 	}
 	if (geteuid())
-		SKIP("root alone can begin a broker");
+		SKIP("only root can start a broker");
 	CHECK(mkdtemp(dir));
 	CHECK_EQ(chmod(dir, 0755), 0);
 	snprintf(place.sun_path, sizeof(place.sun_path), "%s/socket", dir);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A crowd of threads that block outside the runtime, one after the other, holds up nobody
- * who does not. Measured in turns, not in time: how many of the crowd get theirs between two
- * of a thread that only parks.
+/* Many threads that block outside the runtime, one after the other, do not delay a
+ * thread that only parks. The test counts turns instead of time: how many threads of
+ * the crowd run between two turns of the thread that parks (the ticker).
  *
- * On a loaded machine the kernel may keep that thread from its processor while it runs, and
- * then it looks like one that computes: its vp is taken from it, and what the crowd does until
- * the kernel lets it go on is not the crowd's doing. So turns beside a hog do not count. */
+ * On a loaded machine the kernel may preempt the ticker. Then it looks like a thread
+ * that computes and loses its vp, and the crowd runs on until the kernel continues the
+ * ticker. This is not the fault of the crowd, so turns during which a hog lost its vp
+ * do not count. */
 #include <pthread.h>
 #include <uk/uk.h>
 
@@ -16,7 +17,7 @@ enum { CROWD = 300, MOST = 150 };
 static pthread_barrier_t wall;
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t ticks, stop, in;
-static uint32_t most, beside_hogs; /* of the crowd, between two ticks */
+static uint32_t most, beside_hogs; /* turns of the crowd between two ticks */
 
 static uint64_t hogs(void)
 {
@@ -80,18 +81,18 @@ static void ticker_runs_beside(void *(*crowd)(void *))
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_join(tk, NULL), 0);
-	printf("at most %u of %d between two turns, %u beside a hog\n", most, CROWD,
-	       beside_hogs);
+	printf("at most %u of %d threads ran between two turns, %u beside a hog\n",
+	       most, CROWD, beside_hogs);
 	CHECK(most < MOST);
 }
 
-static void a_crowd_at_a_barrier_starves_nobody(void)
+static void a_crowd_at_a_barrier_starves_no_thread(void)
 {
 	CHECK_EQ(pthread_barrier_init(&wall, NULL, CROWD + 1), 0);
 	ticker_runs_beside(at_a_barrier);
 }
 
-static void a_crowd_behind_a_mutex_starves_nobody(void)
+static void a_crowd_behind_a_mutex_starves_no_thread(void)
 {
 	pthread_mutex_lock(&held);
 	ticker_runs_beside(behind_a_mutex);
@@ -99,7 +100,7 @@ static void a_crowd_behind_a_mutex_starves_nobody(void)
 
 int main(void)
 {
-	RUN(a_crowd_at_a_barrier_starves_nobody);
-	RUN(a_crowd_behind_a_mutex_starves_nobody);
+	RUN(a_crowd_at_a_barrier_starves_no_thread);
+	RUN(a_crowd_behind_a_mutex_starves_no_thread);
 	return 0;
 }

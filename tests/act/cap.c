@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* At the cap of kernel threads, where nobody is left to take a vp, the watchdog says what is
- * the matter: the cap and whence it is, the threads that have the carriers, and the knob. */
+/* When the limit of kernel threads is reached and no spare is left to take a vp, the
+ * watchdog reports the limit and where it comes from, the threads that hold the
+ * carriers, and the variable that raises it. Below the limit, 600 threads may block at
+ * once. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,10 +30,11 @@ static void *frees_all(void *arg)
 	return arg;
 }
 
-/* The one that would free the others is ready, and no carrier is left to run it. */
+/* This thread would let the others continue. It is ready, but no carrier is left to run
+ * it. */
 static void *is_never_run(void *arg)
 {
-	fputs("a saviour ran: no carrier was needed\n", stderr);
+	fputs("the saviour ran: a carrier was left\n", stderr);
 	return arg;
 }
 
@@ -41,7 +44,7 @@ static void stands_still(void)
 	uk_thread *t;
 
 	CHECK_EQ(pipe(gate), 0);
-	/* with two vps a thief may take the readers before it, and it would run */
+	/* with two vps it would run if it is stolen before the readers */
 	CHECK_EQ(uk_vpset_create(&a.set, "cap", 1, NULL, 0), 0);
 	a.name = "raw-reader";
 	for (int i = 0; i < BLOCKED; i++)
@@ -52,7 +55,8 @@ static void stands_still(void)
 		pause();
 }
 
-/* What a child says on standard error until `word` comes; then it is killed. */
+/* Collects what a child writes to standard error until `word` comes; then kills the
+ * child. */
 static void child_says(void (*body)(void), const char *word, char *out, size_t size)
 {
 	const char *at;
@@ -72,7 +76,7 @@ static void child_says(void (*body)(void), const char *word, char *out, size_t s
 	}
 	close(p[1]);
 	out[0] = 0;
-	/* the whole of the line with that word */
+	/* read up to the end of the line with that word */
 	while (!(at = strstr(out, word), at && strchr(at, '\n')) && n < size - 1 &&
 	       (r = read(p[0], out + n, size - 1 - n)) > 0)
 		out[n += (size_t)r] = 0;
@@ -81,13 +85,13 @@ static void child_says(void (*body)(void), const char *word, char *out, size_t s
 	close(p[0]);
 }
 
-static void the_cap_is_named_with_threads_and_knob(void)
+static void the_report_names_limit_threads_and_variable(void)
 {
 	char out[8192];
 
 	setenv("UK_CARRIERS", "10", 1);
 	setenv("UK_STALL", "3000", 1);
-	/* a slow machine has not made them all by then, and says so before */
+	/* a slow machine has not made all carriers by then, and reports that first */
 	child_says(stands_still, "threads that may be made", out, sizeof(out));
 	CHECK(strstr(out, "stall: vp"));
 	CHECK(strstr(out, "(limit: UK_CARRIERS; raise it)"));
@@ -105,7 +109,7 @@ static void many(void)
 	for (int i = 0; i < 600; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, reads_raw, NULL), 0);
 	CHECK_EQ(uk_thread_create(&last, NULL, frees_all, NULL), 0);
-	/* it runs last of all: all others hold a kernel thread by then */
+	/* it runs last, when every other thread holds a kernel thread */
 	CHECK_EQ(uk_thread_join(last, NULL), 0);
 	for (int i = BLOCKED; i < 600; i++)
 		CHECK_EQ(write(gate[1], &c, 1), 1);
@@ -114,14 +118,15 @@ static void many(void)
 	fputs("all came back", stderr);
 }
 
-static void six_hundred_may_block(void)
+static void six_hundred_threads_may_block(void)
 {
 	struct rlimit rl;
 	char out[8192];
 
 	CHECK_EQ(getrlimit(RLIMIT_NPROC, &rl), 0);
 	if (rl.rlim_cur < 4 * 700) {
-		printf("skipped: RLIMIT_NPROC is %lu\n", (unsigned long)rl.rlim_cur);
+		printf("skipped: RLIMIT_NPROC is too low: %lu\n",
+		       (unsigned long)rl.rlim_cur);
 		return;
 	}
 	child_says(many, "came back", out, sizeof(out));
@@ -130,7 +135,7 @@ static void six_hundred_may_block(void)
 
 int main(void)
 {
-	RUN(the_cap_is_named_with_threads_and_knob);
-	RUN(six_hundred_may_block);
+	RUN(the_report_names_limit_threads_and_variable);
+	RUN(six_hundred_threads_may_block);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread makes the kernel end its kernel thread, which is a carrier, by a system call of its
- * own that the library cannot see. It is lost, and that is said; the others of its vp go on, also
- * those for whom the ended carrier had submitted something. */
+/* A thread ends its kernel thread, a carrier, by a raw system call that the library
+ * cannot see. The library reports that the thread is lost. The other threads of its vp
+ * go on, also those whose requests the ended carrier had submitted. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <uk/uk.h>
@@ -39,13 +39,13 @@ static void *turns_beside(void *arg)
 	return arg;
 }
 
-/* It has used some, by its clock. */
+/* It first uses some CPU time by its own clock. */
 static void *ends_its_kernel_thread(void *arg)
 {
 	do
 		its_time = cputime_of(thread_self());
 	while (its_time < NS_PER_MS);
-	kernel_id = sys_gettid(); /* the last one of those that it had */
+	kernel_id = sys_gettid(); /* it may have moved from one to another */
 	store_release(&begun, 1);
 	sys1(SYS_exit, 0);
 	return arg;
@@ -93,8 +93,8 @@ static void the_others_go_on(void)
 	}
 }
 
-/* How often it has been said by now. */
-static int times_said(void)
+/* How many losses have been reported so far. */
+static int times_reported(void)
 {
 	static char text[1 << 16];
 	ssize_t n = pread(said, text, sizeof(text) - 1, 0);
@@ -110,17 +110,17 @@ static int times_said(void)
 	return times;
 }
 
-static void each_loss_is_said_once(void)
+static void each_loss_is_reported_once(void)
 {
 	uk_stats s;
 
-	UNTIL(times_said() >= LOST);
-	CHECK_EQ(times_said(), LOST);
+	UNTIL(times_reported() >= LOST);
+	CHECK_EQ(times_reported(), LOST);
 	uk_stats_get(&s);
 	CHECK(s.carriers >= 1);
 }
 
-static void the_time_of_who_is_lost_stands_still(void)
+static void the_cpu_time_of_a_lost_thread_is_kept(void)
 {
 	uk_thread *t = lose_one();
 
@@ -128,7 +128,7 @@ static void the_time_of_who_is_lost_stands_still(void)
 	CHECK(cputime_of(t) >= its_time);
 }
 
-/* Once more where the monitor has descriptors of its own, and 2 is one of them. */
+/* Runs all tests again where the monitor has its own table of fds, with 2 in it. */
 static void again_by_events(char **argv)
 {
 	if (getenv("UK_ACTIVATION"))
@@ -145,8 +145,8 @@ int main(int argc UNUSED, char **argv)
 	said = memfd_create("said", 0);
 	CHECK(said >= 0 && dup2(said, 2) == 2);
 	RUN(the_others_go_on);
-	RUN(each_loss_is_said_once);
-	RUN(the_time_of_who_is_lost_stands_still);
+	RUN(each_loss_is_reported_once);
+	RUN(the_cpu_time_of_a_lost_thread_is_kept);
 	dup2(err, 2);
 	store_release(&over, 1);
 	for (int i = 0; i < READERS; i++) {

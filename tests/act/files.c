@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The monitor at work takes no descriptor number from the program. (That its messages come
- * out all the same, to where descriptor 2 is at that time: cap.c.) */
+/* The monitor never occupies an fd of the program. (cap.c tests that its messages still
+ * go to the file that fd 2 means at that time.) */
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,8 +36,8 @@ static uint64_t handoffs(void)
 	return s.handoffs;
 }
 
-/* Until the monitor has looked into /proc some hundred times. */
-static void the_programs_next_number_is_its_own(void)
+/* Runs until the monitor has looked into /proc some hundred times. */
+static void the_monitor_never_takes_the_next_fd(void)
 {
 	int want = open("/dev/null", O_RDONLY);
 	uint64_t from = handoffs();
@@ -58,8 +58,8 @@ static void the_programs_next_number_is_its_own(void)
 
 static char inherited[1024];
 
-/* Below half of the limit, where that is less. */
-static void nothing_of_ours_is_below_1024(void)
+/* If half of the limit of open files is less than 1024: below that half. */
+static void no_fd_of_the_library_is_below_1024(void)
 {
 	struct rlimit rl;
 	int low = 1024;
@@ -97,7 +97,8 @@ static int child_kicks(void *apart)
 		pthread_t t;
 
 		uk_init();
-		files_await(); /* the child's monitor says by the same word that it is apart */
+		files_await(); /* the child's monitor, too, sets the word that says
+			        * which thread has its own fd table */
 		pthread_create(&t, NULL, kicks, apart);
 		pthread_join(t, NULL);
 		_exit(0);
@@ -106,8 +107,8 @@ static int child_kicks(void *apart)
 	return status;
 }
 
-/* In its table the reactor's number is another file, or none. */
-static void who_has_files_of_its_own_may_not_kick(void)
+/* In the fd table of such a thread, the reactor's fd is another file or none. */
+static void a_thread_with_its_own_fd_table_may_not_kick(void)
 {
 	int status = child_kicks(&status);
 
@@ -119,17 +120,17 @@ static void who_has_files_of_its_own_may_not_kick(void)
 int main(void)
 {
 #if defined(__SANITIZE_THREAD__)
-	puts("skipped: TSan has descriptors of its own");
+	puts("skipped: TSan opens fds itself");
 	return 77;
 #endif
 #if UK_DEBUG
-	RUN(who_has_files_of_its_own_may_not_kick);
+	RUN(a_thread_with_its_own_fd_table_may_not_kick);
 #endif
 	for (int fd = 3; fd < 1024; fd++)
 		inherited[fd] = fcntl(fd, F_GETFD) >= 0;
 	CHECK_EQ(uk_init(), 0);
-	RUN(nothing_of_ours_is_below_1024);
-	RUN(the_programs_next_number_is_its_own);
-	RUN(nothing_of_ours_is_below_1024);
+	RUN(no_fd_of_the_library_is_below_1024);
+	RUN(the_monitor_never_takes_the_next_fd);
+	RUN(no_fd_of_the_library_is_below_1024);
 	return 0;
 }

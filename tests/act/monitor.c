@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the monitor concludes: each case by looks of ours at times of our choice, on a vp whose
- * thread does what is to be judged. The monitor itself waits for its lock, which we have. */
+/* What the monitor concludes. Each test calls monitor_look at times of its choice, on a
+ * vp whose thread does what is to be judged. The monitor itself waits for its lock,
+ * which the test holds. */
 #include "act/monitor.h"
 #include "sched/handoff.h"
 
@@ -16,7 +17,7 @@
 #include "base/sys.h"
 #include "test.h"
 
-/* As in monitor.c. */
+/* As in src/act/monitor.c. */
 #define MARK_NS (20 * NS_PER_US)
 #define BLOCK_NS (40 * NS_PER_US)
 #define HOG_NS SLICE_NS
@@ -28,7 +29,7 @@ extern uint64_t monitor_passes;
 
 static uk_vpset *set;
 static struct uk_vp *vp;
-static int64_t now; /* ours; it goes as we like */
+static int64_t now; /* the test's clock, which each test moves as it needs */
 static uint32_t begun, stop;
 static int gate[2];
 
@@ -47,7 +48,7 @@ static int64_t cpu_time(const struct carrier *c)
 {
 	struct timespec ts;
 
-	/* the clock of that thread, as in monitor.c */
+	/* the clock of that kernel thread, as in src/act/monitor.c */
 	CHECK_EQ(clock_gettime((clockid_t)((~(unsigned)c->tid << 3) | 6u), &ts), 0);
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
@@ -72,7 +73,7 @@ static void ends(uk_thread *t)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-/* Until the kernel says that c sleeps. */
+/* Waits until the kernel says that c sleeps. */
 static void sleeps(const struct carrier *c)
 {
 	char path[64], buf[512] = "", *p;
@@ -134,7 +135,7 @@ static void *is_there(void *arg)
 	return arg;
 }
 
-/* -- and what a look says -- */
+/* -- what a look concludes -- */
 
 static void let_go(uk_thread *t)
 {
@@ -142,27 +143,28 @@ static void let_go(uk_thread *t)
 	ends(t);
 }
 
-static void who_sleeps_in_the_kernel_loses_the_vp_in_time(void)
+static void a_thread_asleep_in_the_kernel_loses_the_vp(void)
 {
 	uint64_t before = vp->handoffs;
 	uk_thread *t = start(reads_raw);
 	struct carrier *c = owner();
 
 	sleeps(c);
-	look_after(NS_PER_SEC); /* it has switched since the last one */
-	look_after(1);          /* nobody has: how much CPU time has it used? */
+	look_after(NS_PER_SEC); /* the thread has switched since the last look */
+	look_after(1);          /* no switch since: the look notes the CPU time used so
+				 * far */
 	CHECK(!look_after(BLOCK_NS - 1));
 	CHECK(owner() == c);
 	CHECK(look_after(1));
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs, before + 1);
-	ends(start(is_there)); /* the others run on */
+	ends(start(is_there)); /* other threads of the vp run on */
 	let_go(t);
 }
 
-/* Its last call that ended at once is not long ago, by the count of them, which is the owner's:
- * he sleeps. */
-static void who_has_ended_a_call_has_not_slept_since(void)
+/* The vp's count of calls that completed at once has changed: the thread was not asleep
+ * all the time since the last look. */
+static void a_completed_call_is_a_sign_of_life(void)
 {
 	uk_thread *t = start(reads_raw);
 	struct carrier *c = owner();
@@ -178,7 +180,7 @@ static void who_has_ended_a_call_has_not_slept_since(void)
 	let_go(t);
 }
 
-static void the_next_one_of_a_crowd_is_judged_a_look_earlier(void)
+static void after_a_hand_off_the_next_is_judged_a_look_earlier(void)
 {
 	uint64_t before = vp->handoffs;
 	uk_thread *t;
@@ -195,7 +197,7 @@ static void the_next_one_of_a_crowd_is_judged_a_look_earlier(void)
 	let_go(t);
 }
 
-static void who_says_that_it_may_block_loses_it_sooner(void)
+static void a_marked_thread_loses_the_vp_sooner(void)
 {
 	uint64_t before = vp->handoffs;
 	uk_thread *t = start(reads_marked);
@@ -203,7 +205,7 @@ static void who_says_that_it_may_block_loses_it_sooner(void)
 
 	CHECK(c->mark);
 	look_after(NS_PER_SEC);
-	CHECK(look_after(MARK_NS - 1)); /* closely watched */
+	CHECK(look_after(MARK_NS - 1)); /* the next look comes soon */
 	CHECK(owner() == c);
 	CHECK(look_after(1));
 	CHECK(owner() != c);
@@ -211,7 +213,7 @@ static void who_says_that_it_may_block_loses_it_sooner(void)
 	let_go(t);
 }
 
-static void who_computes_is_a_hog_after_a_while(void)
+static void a_thread_that_computes_becomes_a_hog(void)
 {
 	uint64_t before = vp->handoffs, hogs = vp->handoffs_hog;
 	uk_thread *t = start(computes);
@@ -219,7 +221,8 @@ static void who_computes_is_a_hog_after_a_while(void)
 	int64_t had = cpu_time(c);
 
 	look_after(NS_PER_SEC);
-	CHECK(!look_after(1)); /* that it computes is no find: no need to hurry */
+	CHECK(!look_after(1)); /* computing is not a find: the next look need not come
+			        * soon */
 	while (!look_after(1)) {
 		CHECK(owner() == c);
 		CHECK(!load_relaxed(&c->hog));
@@ -231,13 +234,14 @@ static void who_computes_is_a_hog_after_a_while(void)
 	CHECK(load_relaxed(&c->hog));
 	CHECK_EQ(vp->reactor.hogs, 1);
 	ends(start(is_there));
-	ends(t); /* and is none any more */
+	ends(t); /* the thread comes back and is no hog any more */
 	CHECK(!load_relaxed(&c->hog));
 	CHECK_EQ(vp->reactor.hogs, 0);
 }
 
-/* By our clock it has the vp for two hours, by that of its CPU time not. */
-static void who_waits_for_a_processor_is_no_hog(void)
+/* By the test's clock the thread holds the vp for two hours, by its CPU time it does
+ * not. */
+static void a_preempted_thread_is_no_hog(void)
 {
 	uint64_t hogs = vp->handoffs_hog;
 	uk_thread *t;
@@ -252,7 +256,7 @@ static void who_waits_for_a_processor_is_no_hog(void)
 	look_after(1);
 	look_after(2 * HOUR);
 	CHECK(owner() == c);
-	CHECK_EQ(uk_set_slice(set, 1), 0); /* and of its own slice it has had enough */
+	CHECK_EQ(uk_set_slice(set, 1), 0); /* it has used up a slice that is so short */
 	while (!look_after(1))
 		;
 	CHECK(owner() != c);
@@ -262,7 +266,7 @@ static void who_waits_for_a_processor_is_no_hog(void)
 	ends(t);
 }
 
-static void who_is_inside_the_runtime_is_left_alone(void)
+static void a_thread_inside_the_runtime_is_left_alone(void)
 {
 	uint64_t before = vp->handoffs;
 	uk_thread *t = start(computes_in_the_runtime);
@@ -275,7 +279,7 @@ static void who_is_inside_the_runtime_is_left_alone(void)
 	ends(t);
 }
 
-static void who_switches_is_left_alone(void)
+static void a_vp_that_switches_is_left_alone(void)
 {
 	uint64_t before = vp->handoffs;
 	uk_thread *t = start(reads_raw);
@@ -283,7 +287,7 @@ static void who_switches_is_left_alone(void)
 
 	sleeps(c);
 	for (int i = 0; i < 10; i++) {
-		bump(&vp->count.switches, 1); /* as if */
+		bump(&vp->count.switches, 1); /* simulates a switch */
 		CHECK(!look_after(NS_PER_SEC));
 	}
 	CHECK(owner() == c);
@@ -301,13 +305,14 @@ static void an_idle_vp_is_left_alone(void)
 	CHECK_EQ(vp->handoffs, before);
 }
 
-/* The monitor may have slept as long as the vp did: that is no time without a switch. */
-static void who_was_idle_has_not_stood_still(void)
+/* The monitor may have slept as long as the vp did. That time does not count as time
+ * without a switch. */
+static void idle_time_is_no_time_without_a_switch(void)
 {
 	UNTIL(load_relaxed(&vp->idle));
 	look_after(NS_PER_SEC);
 	CHECK(load_relaxed(&vp->idle));
-	store_relaxed(&vp->idle, 0); /* as one who has just been given work */
+	store_relaxed(&vp->idle, 0); /* as if the vp had just been given work */
 	look_after(NS_PER_SEC);
 	CHECK_EQ(vp->watch.since, now);
 	look_after(1);
@@ -316,9 +321,10 @@ static void who_was_idle_has_not_stood_still(void)
 	UNTIL(load_relaxed(&vp->idle));
 }
 
-/* -- without a clock -- */
+/* -- without the clock -- */
 
-/* From here on the clocks of kernel threads, whose numbers are negative, are refused. */
+/* From here on a filter refuses the clocks of kernel threads, whose ids are
+ * negative. */
 static bool clocks_refused(void)
 {
 	struct sock_filter code[] = {
@@ -337,14 +343,14 @@ static bool clocks_refused(void)
 			&filter);
 }
 
-static void who_has_no_clock_is_judged_by_whether_it_sleeps(void)
+static void without_a_cpu_clock_proc_alone_decides(void)
 {
 	uint64_t before = vp->handoffs, hogs = vp->handoffs_hog;
 	struct carrier *c;
 	uk_thread *t;
 
 	if (!clocks_refused()) {
-		printf("not judged: no filter of system calls\n");
+		printf("not checked: seccomp filters are not available\n");
 		return;
 	}
 	t = start(reads_raw);
@@ -377,7 +383,7 @@ static uint64_t kicks(const uk_vpset *s)
 	       load_relaxed(&s->vps[1]->count.kicks);
 }
 
-static void a_sleeper_is_kicked_where_another_has_too_much(void)
+static void an_idle_vp_is_kicked_when_another_has_too_much(void)
 {
 	uint32_t n = load_acquire(&vp_count_all);
 	struct uk_vp *rich;
@@ -391,7 +397,8 @@ static void a_sleeper_is_kicked_where_another_has_too_much(void)
 	monitor_balance(n + 2);
 	uk_sleep(UK_MS);
 	CHECK_EQ(kicks(two), before);
-	/* nobody is in its queue, but it says so: as one that a thief was too late for */
+	/* the queue is empty, but its counter says one, as if another vp had just
+	 * stolen the thread */
 	rich = two->vps[1];
 	store_relaxed(&rich->rq.over.n, 1);
 	monitor_balance(n + 2);
@@ -400,9 +407,9 @@ static void a_sleeper_is_kicked_where_another_has_too_much(void)
 	UNTIL(load_relaxed(&two->nidle) == 2);
 }
 
-/* As a set at the cap of kernel threads: a carrier comes, blocks, and is not back at the next
- * look. */
-static void an_orphan_that_has_run_meanwhile_does_not_stand_still(void)
+/* As in a set at the limit of kernel threads: a carrier takes the vp, blocks, and has
+ * lost it again by the next look. */
+static void an_orphan_that_ran_between_looks_is_not_stalled(void)
 {
 	static struct uk_vp orphan;
 	static struct uk_thread ready;
@@ -416,7 +423,7 @@ static void an_orphan_that_has_run_meanwhile_does_not_stand_still(void)
 	monitor_look(&orphan, now + 2 * STALL_NS + NS_PER_MS);
 	CHECK_EQ(orphan.stalls, 1);
 	monitor_look(&orphan, now + 4 * STALL_NS);
-	CHECK_EQ(orphan.stalls, 1); /* once for each */
+	CHECK_EQ(orphan.stalls, 1); /* one stall is reported once */
 	orphan.count.switches++;
 	monitor_look(&orphan, now + 5 * STALL_NS);
 	monitor_look(&orphan, now + 6 * STALL_NS + NS_PER_MS);
@@ -426,27 +433,27 @@ static void an_orphan_that_has_run_meanwhile_does_not_stand_still(void)
 int main(void)
 {
 	if (UK_HOSTILE || getenv("UK_FUZZ"))
-		SKIP("the fuzzer takes vps by itself");
+		SKIP("the fuzzer takes vps at random");
 	CHECK_EQ(pipe(gate), 0);
 	CHECK_EQ(uk_init(), 0);
 	CHECK_EQ(uk_vpset_create(&set, "looked at", 1, NULL, 0), 0);
 	vp = set->vps[0];
-	UNTIL(load_relaxed(&monitor_passes)); /* it has made itself at home */
+	UNTIL(load_relaxed(&monitor_passes)); /* the monitor has started */
 	lock_acquire(&watch_lock);
 	now = sys_now();
 	RUN(an_idle_vp_is_left_alone);
-	RUN(who_sleeps_in_the_kernel_loses_the_vp_in_time);
-	RUN(who_has_ended_a_call_has_not_slept_since);
-	RUN(the_next_one_of_a_crowd_is_judged_a_look_earlier);
-	RUN(who_says_that_it_may_block_loses_it_sooner);
-	RUN(who_computes_is_a_hog_after_a_while);
-	RUN(who_waits_for_a_processor_is_no_hog);
-	RUN(who_is_inside_the_runtime_is_left_alone);
-	RUN(who_switches_is_left_alone);
-	RUN(who_was_idle_has_not_stood_still);
-	RUN(an_orphan_that_has_run_meanwhile_does_not_stand_still);
-	RUN(who_has_no_clock_is_judged_by_whether_it_sleeps);
+	RUN(a_thread_asleep_in_the_kernel_loses_the_vp);
+	RUN(a_completed_call_is_a_sign_of_life);
+	RUN(after_a_hand_off_the_next_is_judged_a_look_earlier);
+	RUN(a_marked_thread_loses_the_vp_sooner);
+	RUN(a_thread_that_computes_becomes_a_hog);
+	RUN(a_preempted_thread_is_no_hog);
+	RUN(a_thread_inside_the_runtime_is_left_alone);
+	RUN(a_vp_that_switches_is_left_alone);
+	RUN(idle_time_is_no_time_without_a_switch);
+	RUN(an_orphan_that_ran_between_looks_is_not_stalled);
+	RUN(without_a_cpu_clock_proc_alone_decides);
 	lock_release(&watch_lock);
-	RUN(a_sleeper_is_kicked_where_another_has_too_much);
+	RUN(an_idle_vp_is_kicked_when_another_has_too_much);
 	return 0;
 }

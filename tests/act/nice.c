@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who computes alone keeps his priority; beside somebody who wants to run he loses it, and
- * has it again when nobody does, and when he comes back. */
+/* A hog that computes alone keeps its priority. It loses the priority while another
+ * thread wants to run, and gets it back when none does or when the hog returns to the
+ * runtime. */
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,8 +25,8 @@ static int nice_of(uint32_t tid)
 	fclose(f);
 	s = strrchr(line, ')');
 	CHECK(s);
-	/* state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime
-	 * cutime cstime priority nice */
+	/* the fields are: state ppid pgrp session tty tpgid flags minflt cminflt majflt
+	 * cmajflt utime stime cutime cstime priority nice */
 	CHECK_EQ(
 	    sscanf(
 		s + 1,
@@ -40,8 +41,8 @@ static void *computes(void *arg)
 	__atomic_store_n(&hog_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&hog_over, __ATOMIC_SEQ_CST))
 		;
-	uk_yield(); /* here he comes back */
-	/* the monitor may just have taken it, and looks again (hog_nice) */
+	uk_yield(); /* returns to the runtime here */
+	/* the monitor may have lowered it just now; then it restores it (hog_nice) */
 	while (nice_of((uint32_t)syscall(SYS_gettid)) != normal)
 		usleep(1000);
 	return arg;
@@ -85,12 +86,12 @@ static void a_lone_hog_keeps_its_priority(void)
 
 	for (int i = 0; i < 200; i++) {
 		CHECK_EQ(nice_of(hog_tid), normal);
-		usleep(1000); /* main is no user thread */
+		usleep(1000); /* main is a foreign thread */
 	}
 	it_ends(hog);
 }
 
-static void beside_a_ready_thread_it_yields(void)
+static void a_hog_beside_a_ready_thread_loses_its_priority(void)
 {
 	uk_thread *hog = a_hog(), *other;
 
@@ -103,7 +104,7 @@ static void beside_a_ready_thread_it_yields(void)
 	it_ends(hog);
 }
 
-static void it_comes_back_with_its_priority(void)
+static void a_hog_that_returns_has_its_priority_back(void)
 {
 	uk_thread *hog, *other;
 
@@ -125,11 +126,11 @@ int main(void)
 	normal = getpriority(PRIO_PROCESS, 0);
 	CHECK_EQ(getrlimit(RLIMIT_NICE, &rl), 0);
 	if (getuid() && 20 - (int)rl.rlim_cur > normal)
-		SKIP("without the right to take it back nobody is reniced");
+		SKIP("the monitor lowers no priority that it may not raise again");
 	if (normal == 19)
-		SKIP("there is no lower priority");
+		SKIP("the test has the lowest priority already");
 	RUN(a_lone_hog_keeps_its_priority);
-	RUN(beside_a_ready_thread_it_yields);
-	RUN(it_comes_back_with_its_priority);
+	RUN(a_hog_beside_a_ready_thread_loses_its_priority);
+	RUN(a_hog_that_returns_has_its_priority_back);
 	return 0;
 }

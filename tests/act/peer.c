@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process makes of a broker that does not keep to the protocol: it leaves it. The broker is
- * this test. */
+/* A process leaves a broker that breaks the protocol. The test plays the broker. */
 #include "act/peer.h"
 
 #include <errno.h>
@@ -47,7 +46,7 @@ static void ends(void)
 	close(end);
 }
 
-static void an_answer_to_each_question(void)
+static void each_question_gets_an_answer(void)
 {
 	begins();
 	says(0);
@@ -64,7 +63,7 @@ static void an_answer_to_each_question(void)
 	ends();
 }
 
-static void an_answer_to_no_question_is_a_lie(void)
+static void an_answer_without_a_question_breaks_the_protocol(void)
 {
 	begins();
 	says(0);
@@ -73,7 +72,7 @@ static void an_answer_to_no_question_is_a_lie(void)
 	ends();
 }
 
-static void what_is_no_error_is_a_lie(void)
+static void an_invalid_error_code_breaks_the_protocol(void)
 {
 	static const int lies[] = { 1, EPERM, INT_MAX, -EINPROGRESS };
 
@@ -85,13 +84,13 @@ static void what_is_no_error_is_a_lie(void)
 	}
 }
 
-static void a_refusal_is_heard_by_who_has_asked_already(void)
+static void a_refusal_is_received_after_a_question_was_sent(void)
 {
 	CHECK_EQ(peer_start(), 0);
 	end = accept(listener, NULL, NULL);
 	CHECK(end >= 0);
 	says(-EUSERS);
-	close(end); /* the question is in it */
+	close(end); /* the question is still unread in it */
 	CHECK_EQ(peer_answers(), -EUSERS);
 	CHECK_EQ(peer_answers(), -ENOTCONN);
 	peer_stop();
@@ -107,12 +106,12 @@ int main(void)
 	CHECK_EQ(bind(listener, (void *)&place, sizeof(place)), 0);
 	CHECK_EQ(listen(listener, 1), 0);
 	setenv("UK_BROKER", place.sun_path, 1);
-	alarm_init(); /* the socket's signal is blocked */
+	alarm_init(); /* blocks the signal of the socket */
 	peer_init();
-	RUN(an_answer_to_each_question);
-	RUN(an_answer_to_no_question_is_a_lie);
-	RUN(what_is_no_error_is_a_lie);
-	RUN(a_refusal_is_heard_by_who_has_asked_already);
+	RUN(each_question_gets_an_answer);
+	RUN(an_answer_without_a_question_breaks_the_protocol);
+	RUN(an_invalid_error_code_breaks_the_protocol);
+	RUN(a_refusal_is_received_after_a_question_was_sent);
 	unlink(place.sun_path);
 	CHECK_EQ(rmdir(dir), 0);
 	return 0;

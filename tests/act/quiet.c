@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that does little is watched for little: the monitor comes once after a vp has
- * woken up, if it comes at all, and not for some time afterwards. */
+/* A program that does little is sampled little: the monitor comes at most once after a
+ * vp has woken up, and then not for some time. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -37,12 +37,13 @@ static void *naps(void *arg)
 
 	for (int i = 0; i < NAPS; i++)
 		CHECK_EQ(uk_sleep(3 * UK_MS), 0);
-	/* it was some ten for each: it stayed awake for 20 ms after each wake-up */
+	/* if the monitor stayed awake for 20 ms after each wake-up, this would be about
+	 * ten for each nap */
 	CHECK(looks() - from < 5 * NAPS);
 	return arg;
 }
 
-static void a_short_run_costs_a_look(void)
+static void a_short_run_costs_few_looks(void)
 {
 	uk_thread *t;
 
@@ -50,8 +51,9 @@ static void a_short_run_costs_a_look(void)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-/* The test ends when that has come true. */
-static void who_sleeps_is_not_looked_at(void)
+/* Waits until the monitor sleeps while all vps sleep; if it never does, the test
+ * hangs. */
+static void sleeping_vps_are_not_sampled(void)
 {
 	uint64_t from;
 
@@ -72,7 +74,7 @@ static void *counts(void *arg)
 	return arg;
 }
 
-/* Asleep or not, it comes when somebody blocks. */
+/* The monitor comes when a thread blocks, whether it slept or not. */
 static void *blocks(void *arg)
 {
 	uint32_t *n = arg;
@@ -80,15 +82,16 @@ static void *blocks(void *arg)
 	for (int i = 0; i < CALLS; i++) {
 		uint32_t was = __atomic_load_n(n, __ATOMIC_SEQ_CST);
 
-		uk_sleep(20 * UK_MS); /* all sleep but the counter, for moments */
+		uk_sleep(20 * UK_MS); /* all threads sleep but the counter, which sleeps
+				       * for short times */
 		while (__atomic_load_n(n, __ATOMIC_SEQ_CST) < was + 2)
 			usleep(
-			    1000); /* raw: the counter needs our processor, or another */
+			    1000); /* raw: the counter needs our vp, or another one */
 	}
 	return arg;
 }
 
-static void who_blocks_after_a_sleep_is_found(void)
+static void a_thread_that_blocks_after_a_sleep_is_found(void)
 {
 	static uint32_t n;
 	uk_thread *a, *b;
@@ -100,7 +103,7 @@ static void who_blocks_after_a_sleep_is_found(void)
 	CHECK_EQ(uk_thread_join(a, NULL), 0);
 }
 
-/* A vp is born awake. Its first thread may be there before its carrier is. */
+/* A new vp counts as awake. Its first thread may be there before its carrier. */
 static void *waits_raw(void *arg)
 {
 	char c;
@@ -115,14 +118,14 @@ static void *writes_raw(void *arg)
 	return arg;
 }
 
-static void who_blocks_on_a_new_vp_is_found(void)
+static void a_thread_that_blocks_on_a_new_vp_is_found(void)
 {
 	for (int i = 0; i < SETS; i++) {
 		uk_attr a = UK_ATTR_INIT;
 		uk_thread *t, *u;
 		int p[2];
 
-		who_sleeps_is_not_looked_at();
+		sleeping_vps_are_not_sampled();
 		CHECK_EQ(pipe(p), 0);
 		CHECK_EQ(uk_vpset_create(&a.set, "new", 1, NULL, 0), 0);
 		CHECK_EQ(uk_thread_create(&t, &a, waits_raw, p), 0);
@@ -134,8 +137,8 @@ static void who_blocks_on_a_new_vp_is_found(void)
 	}
 }
 
-/* A signal that the program sends to itself is the program's. */
-static void alarms_of_the_program_are_its_own(void)
+/* The library takes no signal that the program sends to itself. */
+static void the_program_gets_its_own_alarms(void)
 {
 	struct itimerval it = { .it_value.tv_usec = 1000 };
 	sigset_t set;
@@ -152,7 +155,7 @@ static void alarms_of_the_program_are_its_own(void)
 	}
 }
 
-/* Where the kernel gives no timer the monitor waits by itself. */
+/* If the kernel refuses a timer, the monitor waits without one. */
 static int has_no_timer(void)
 {
 	struct rlimit none = { 0, 0 };
@@ -162,13 +165,14 @@ static int has_no_timer(void)
 	if (!timer_create(CLOCK_MONOTONIC, NULL, &t))
 		return 77;
 	CHECK_EQ(uk_init(), 0);
-	who_sleeps_is_not_looked_at();
-	who_blocks_after_a_sleep_is_found();
-	who_blocks_on_a_new_vp_is_found();
+	sleeping_vps_are_not_sampled();
+	a_thread_that_blocks_after_a_sleep_is_found();
+	a_thread_that_blocks_on_a_new_vp_is_found();
 	return 0;
 }
 
-/* A filter that comes when the monitor has its timer, and refuses to set it. */
+/* A filter that is set after the monitor has made its timer refuses to set the
+ * timer. */
 static int is_refused_the_timer(void)
 {
 	struct sock_filter code[] = {
@@ -180,13 +184,13 @@ static int is_refused_the_timer(void)
 	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
 
 	CHECK_EQ(uk_init(), 0);
-	who_sleeps_is_not_looked_at();
+	sleeping_vps_are_not_sampled();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
 		    &filter))
 		return 77;
-	who_blocks_after_a_sleep_is_found();
-	who_blocks_on_a_new_vp_is_found();
+	a_thread_that_blocks_after_a_sleep_is_found();
+	a_thread_that_blocks_on_a_new_vp_is_found();
 	return 0;
 }
 
@@ -204,12 +208,12 @@ static void once_more(const char *how)
 	CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77);
 }
 
-static void without_a_timer_too(void)
+static void the_monitor_works_without_a_timer(void)
 {
 	once_more("no-timer");
 }
 
-static void and_where_it_is_refused(void)
+static void the_monitor_works_if_its_timer_is_refused(void)
 {
 	once_more("refused");
 }
@@ -222,13 +226,14 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "refused"))
 		return is_refused_the_timer();
 	CHECK_EQ(uk_init(), 0);
-	RUN(who_sleeps_is_not_looked_at);
-	if (!SANITIZED) /* everything takes longer there, and is looked at more often */
-		RUN(a_short_run_costs_a_look);
-	RUN(who_blocks_after_a_sleep_is_found);
-	RUN(who_blocks_on_a_new_vp_is_found);
-	RUN(without_a_timer_too);
-	RUN(and_where_it_is_refused);
-	RUN(alarms_of_the_program_are_its_own);
+	RUN(sleeping_vps_are_not_sampled);
+	if (!SANITIZED) /* everything takes longer there, so the monitor looks more
+			 * often */
+		RUN(a_short_run_costs_few_looks);
+	RUN(a_thread_that_blocks_after_a_sleep_is_found);
+	RUN(a_thread_that_blocks_on_a_new_vp_is_found);
+	RUN(the_monitor_works_without_a_timer);
+	RUN(the_monitor_works_if_its_timer_is_refused);
+	RUN(the_program_gets_its_own_alarms);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A vp whose thread blocks goes from its carrier always, and wakes a spare only if there is
- * something to do: else it rests. Nobody finds out who blocks here (UK_ACTIVATION=off): what
- * comes to a vp at rest has to call a carrier by itself. */
+/* A vp whose thread blocks in a marked call always leaves its carrier, and wakes a
+ * spare only if there is work; otherwise the vp rests. In this test nothing detects
+ * blocked threads (UK_ACTIVATION=off), so work that comes to a vp at rest must itself
+ * get a carrier for the vp. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -36,12 +37,12 @@ static void *comes_and_goes(void *arg)
 	return arg;
 }
 
-static void who_comes_back_to_a_vp_at_rest_needs_no_switch(void)
+static void a_return_to_a_vp_at_rest_needs_no_switch(void)
 {
 	uk_stats before, after;
 
 	if (UK_DEBUG) {
-		printf("not judged: the fuzzer wakes spares in vain\n");
+		printf("not checked: the fuzzer wakes spares without need\n");
 		return;
 	}
 	CHECK_EQ(uk_vpset_create(&set, "one", 1, NULL, 0), 0);
@@ -79,7 +80,7 @@ static uk_thread *one_blocks(void)
 	return t;
 }
 
-static void who_is_born_on_a_vp_at_rest_runs(void)
+static void a_thread_created_on_a_vp_at_rest_runs(void)
 {
 	CHECK_EQ(uk_vpset_create(&set, "born", 1, NULL, 0), 0);
 	for (int i = 0; i < TIMES; i++) {
@@ -96,7 +97,7 @@ static void *waits_and_writes(void *arg)
 	return writes_a_byte(arg);
 }
 
-static void who_is_woken_on_a_vp_at_rest_runs(void)
+static void a_thread_woken_on_a_vp_at_rest_runs(void)
 {
 	CHECK_EQ(uk_vpset_create(&set, "woken", 1, NULL, 0), 0);
 	for (int i = 0; i < TIMES; i++) {
@@ -114,7 +115,8 @@ static void *says_done(void *arg)
 	return arg;
 }
 
-/* It has a thread for somebody else, and computes until that one has run. */
+/* It creates a thread that another vp must steal, and computes until that thread has
+ * run. */
 static void *computes_meanwhile(void *arg)
 {
 	uk_thread *t = start(says_done);
@@ -146,9 +148,9 @@ int main(void)
 	CHECK_EQ(pipe(ends), 0);
 	pipe_out = ends[0];
 	pipe_in = ends[1];
-	RUN(who_comes_back_to_a_vp_at_rest_needs_no_switch);
-	RUN(who_is_born_on_a_vp_at_rest_runs);
-	RUN(who_is_woken_on_a_vp_at_rest_runs);
+	RUN(a_return_to_a_vp_at_rest_needs_no_switch);
+	RUN(a_thread_created_on_a_vp_at_rest_runs);
+	RUN(a_thread_woken_on_a_vp_at_rest_runs);
 	RUN(a_vp_at_rest_is_woken_to_steal);
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a BPF program. */
+/* Events from a BPF program that the process loads itself. */
 #define MECHANISM "bpf"
 #include "told.h"
 
 int main(void)
 {
-	the_kernel_tells();
+	run_event_tests();
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* told.h - the kernel tells who has blocked, in a forked child too, and by carriers that were
- * born later; the program's descriptors know nothing of it. Counted, not timed. MECHANISM is
- * who tells, FORCE how uk doctor names him. */
+/* told.h - the tests of an event mechanism: the kernel reports blocked threads, also in
+ * a forked child and on carriers made later, and the program's fds stay as they were.
+ * The tests count events and measure no time. MECHANISM is the value of UK_ACTIVATION,
+ * FORCE what uk doctor calls it. */
 #ifndef TOLD_H
 #define TOLD_H
 
@@ -61,7 +62,7 @@ static void *turns_beside(void *arg)
 	return arg;
 }
 
-/* Raw: until the other one has had a turn, on one processor. */
+/* Blocks by raw calls until the other thread of the same vp has had a turn. */
 static void *blocks(void *arg)
 {
 	for (int i = 0; i < CALLS; i++) {
@@ -88,9 +89,10 @@ static void one_round(void)
 	CHECK_EQ(uk_thread_join(u, NULL), 0);
 }
 
-/* A look may come first, and on a loaded machine does; a signal may find no room. So it goes on
- * until enough have been told: never, if nobody tells. */
-static void blocks_are_told(void)
+/* The monitor's own look may find a blocked thread first, and on a loaded machine does;
+ * a signal may be lost for lack of space. So it repeats until enough blocks were
+ * reported, which is never if no event comes. */
+static void blocks_are_reported(void)
 {
 	uint64_t was = spotted();
 
@@ -106,8 +108,9 @@ static void *at_the_wall(void *arg)
 	return arg;
 }
 
-/* Each of them needs a carrier that did not exist when the kernel was told of the first. */
-static void who_was_born_later_is_seen_too(void)
+/* Each thread needs a carrier that did not exist when the events of the first carrier
+ * were set up. */
+static void blocks_on_new_carriers_are_reported(void)
 {
 	uk_thread *t[CROWD];
 	uint64_t was = spotted();
@@ -120,7 +123,7 @@ static void who_was_born_later_is_seen_too(void)
 	CHECK(spotted() > was);
 }
 
-static void a_child_is_told_by_its_own(void)
+static void a_forked_child_gets_its_own_events(void)
 {
 	int st;
 	pid_t pid;
@@ -131,12 +134,12 @@ static void a_child_is_told_by_its_own(void)
 	CHECK(pid >= 0);
 	if (!pid) {
 		UNTIL(in_force());
-		blocks_are_told();
+		blocks_are_reported();
 		_exit(0);
 	}
 	CHECK_EQ(waitpid(pid, &st, 0), pid);
 	CHECK_EQ(st, 0);
-	blocks_are_told();
+	blocks_are_reported();
 }
 
 static int all_are_seated(void)
@@ -148,8 +151,9 @@ static int all_are_seated(void)
 	return !c;
 }
 
-/* It kills for the very calls. Carriers that are born under it go without. */
-static void a_filter_that_comes_later_costs_only_the_events(void)
+/* The filter kills the process for the system calls that set up events. Carriers that
+ * are made under it have no events. */
+static void a_later_seccomp_filter_costs_only_the_events(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -162,7 +166,8 @@ static void a_filter_that_comes_later_costs_only_the_events(void)
 	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
 	uk_thread *t[4 * CROWD];
 
-	UNTIL(all_are_seated()); /* nobody stops a filter between a look and a call */
+	UNTIL(all_are_seated()); /* a filter set after the library has checked for one
+				  * would kill the setup */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
 		    &filter))
@@ -177,7 +182,8 @@ static void a_filter_that_comes_later_costs_only_the_events(void)
 
 static char open_before[1000];
 
-/* Those that the library leaves alone: of few (a login has 1,024) the lower half. */
+/* The fds that the library leaves alone: the lower half if the limit is low (a login
+ * has 1,024). */
 static void descriptors(char *is_open)
 {
 	struct rlimit rl;
@@ -187,7 +193,7 @@ static void descriptors(char *is_open)
 		is_open[i] = fcntl((int)i, F_GETFD) >= 0;
 }
 
-static void the_programs_descriptors_are_its_own(void)
+static void the_programs_fds_are_unchanged(void)
 {
 	char now[sizeof(open_before)] = { 0 };
 
@@ -195,17 +201,17 @@ static void the_programs_descriptors_are_its_own(void)
 	CHECK(!memcmp(now, open_before, sizeof(now)));
 }
 
-static inline void the_kernel_tells(void)
+static inline void run_event_tests(void)
 {
 	descriptors(open_before);
 	setenv("UK_ACTIVATION", MECHANISM, 1);
 	if (!in_force())
-		SKIP("no " MECHANISM " here: uk doctor says why");
-	RUN(blocks_are_told);
-	RUN(who_was_born_later_is_seen_too);
-	RUN(a_child_is_told_by_its_own);
-	RUN(the_programs_descriptors_are_its_own);
-	RUN(a_filter_that_comes_later_costs_only_the_events);
+		SKIP("no " MECHANISM " events here: uk doctor says why");
+	RUN(blocks_are_reported);
+	RUN(blocks_on_new_carriers_are_reported);
+	RUN(a_forked_child_gets_its_own_events);
+	RUN(the_programs_fds_are_unchanged);
+	RUN(a_later_seccomp_filter_costs_only_the_events);
 }
 
 #endif

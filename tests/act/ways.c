@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways to block that nobody wrapped, each ended by another thread of the same vp: where the vp
- * stayed with who blocks, nobody would ever end it. Raw calls, by an instruction of the
- * program's own, locks inside libc, memory that another thread brings, a word that another
- * process wakes, files of a file system that another thread is (FUSE): all of them on one vp. */
+/* Ways to block that the library does not wrap. Another thread of the same vp ends
+ * each: if the vp stayed with the blocked thread, the test would hang. They are raw
+ * system calls by an instruction of the program, locks inside libc, memory that another
+ * thread provides (userfaultfd), a word that another process wakes, and files of a file
+ * system that another thread serves (FUSE). All run on one vp. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -26,7 +27,7 @@
 
 #define BIG 65536u
 
-static uk_attr one = UK_ATTR_INIT; /* the set of one vp */
+static uk_attr one = UK_ATTR_INIT; /* the set has one vp */
 
 static uk_thread *spawn(void *(*fn)(void *), void *arg)
 {
@@ -36,7 +37,7 @@ static uk_thread *spawn(void *(*fn)(void *), void *arg)
 	return t;
 }
 
-/* blocks begins first, on the one vp; ends comes when blocks has lost it. */
+/* `blocks` runs first on the only vp; `ends` runs when `blocks` has lost it. */
 static void one_ends_what_the_other_blocks_in(void *(*blocks)(void *),
 					      void *(*ends)(void *), void *arg)
 {
@@ -80,7 +81,7 @@ static void *writes(void *arg)
 	return NULL;
 }
 
-static void a_read_by_an_instruction_of_its_own(void)
+static void a_raw_read_blocks_without_its_vp(void)
 {
 	int ends[2];
 
@@ -110,7 +111,7 @@ static void *opens_to_write(void *arg)
 	return arg;
 }
 
-static void a_fifo_that_wants_its_other_end(void)
+static void an_open_of_a_fifo_blocks_without_its_vp(void)
 {
 	snprintf(name, sizeof(name), "/tmp/uk-act-fifo-%d", getpid());
 	CHECK_EQ(mkfifo(name, 0600), 0);
@@ -140,8 +141,8 @@ static void *holds_the_stream(void *arg)
 	return arg;
 }
 
-/* A stream knows its owner by libc's own thread, which a light one has not. */
-static void the_lock_of_a_stream(void)
+/* The owner of a stream is libc's thread, which a light thread does not have. */
+static void a_stream_lock_blocks_without_its_vp(void)
 {
 	locked = fopen("/dev/null", "w");
 	CHECK(locked);
@@ -176,7 +177,7 @@ static void *asks_for_it(void *arg)
 static struct shared *shared;
 static pid_t other;
 
-/* Before any thread of ours. */
+/* Called before any user thread exists. */
 static void begin_other(void)
 {
 	shared =
@@ -193,13 +194,13 @@ static void begin_other(void)
 	_exit(0);
 }
 
-static void a_word_that_another_process_wakes(void)
+static void a_futex_of_two_processes_blocks_without_its_vp(void)
 {
 	one_ends_what_the_other_blocks_in(waits_for_the_word, asks_for_it, shared);
 	CHECK_EQ(waitpid(other, NULL, 0), other);
 }
 
-/* -- memory that another thread brings -- */
+/* -- memory that another thread provides -- */
 
 struct missing {
 	int uffd;
@@ -228,14 +229,14 @@ static void *brings(void *arg)
 	return NULL;
 }
 
-static void a_page_that_another_thread_brings(void)
+static void a_page_fault_blocks_without_its_vp(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct missing m = { .uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC) };
 
 	if (m.uffd < 0) {
-		puts("userfaultfd is refused here");
+		puts("skipped the page fault: no userfaultfd here");
 		return;
 	}
 	m.page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -249,13 +250,14 @@ static void a_page_that_another_thread_brings(void)
 	close(m.uffd);
 }
 
-/* -- a file system that another thread is: one file, "f", of 'f's -- */
+/* -- a file system that another thread serves: one file, "f", filled with 'f' -- */
 
 static int fuse = -1;
 static char folder[] = "/tmp/uk-act-fuse-XXXXXX";
 
-/* A process that dies with a file of its own file system open waits for itself for ever: the
- * kernel, which closes it, asks the file system. So there is one that breaks it up then. */
+/* If a process dies with a file of its own file system open, it waits for itself for
+ * ever: the kernel closes the file and asks the file system. So a guard process forces
+ * the unmount when the test dies. */
 static pid_t guard;
 
 static void begin_guard(void)
@@ -280,7 +282,7 @@ static void begin_guard(void)
 	_exit(0);
 }
 
-/* In a mount namespace of this process's alone, before any thread. */
+/* Mounts in a private mount namespace, before any thread exists. */
 static bool begin_fuse(void)
 {
 	char options[100];
@@ -328,7 +330,8 @@ static void serve_read(const struct fuse_in_header *h, const struct fuse_read_in
 	reply(h->unique, 0, bytes, in->size < sizeof(bytes) ? in->size : sizeof(bytes));
 }
 
-/* What nobody needs here is not there; to forget wants no reply. */
+/* Requests that the test does not need get -ENOSYS. FORGET and INTERRUPT need no
+ * reply. */
 static void serve(const struct fuse_in_header *h)
 {
 	struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION,
@@ -367,7 +370,7 @@ static void serve(const struct fuse_in_header *h)
 	}
 }
 
-/* Until it is unmounted. */
+/* Serves until it is unmounted. */
 static void *is_the_file_system(void *arg)
 {
 	static char in[2 * BIG] __attribute__((aligned(8)));
@@ -385,7 +388,8 @@ static void *is_the_file_system(void *arg)
 	return arg;
 }
 
-/* A name is looked up, a file opened, read by a plain call and by one of ours, and mapped. */
+/* Looks up a name, opens the file, reads it by a plain call and by uk_pread, and maps
+ * it. */
 static void *uses_its_file(void *arg)
 {
 	char path[300], byte[100];
@@ -413,7 +417,7 @@ static void *uses_its_file(void *arg)
 	return arg;
 }
 
-static void files_that_another_thread_serves(void)
+static void a_fuse_file_blocks_without_its_vp(void)
 {
 	one_ends_what_the_other_blocks_in(uses_its_file, is_the_file_system, NULL);
 	close(fuse);
@@ -427,15 +431,15 @@ int main(void)
 
 	begin_other();
 	CHECK_EQ(uk_vpset_create(&one.set, "one", 1, NULL, 0), 0);
-	RUN(a_read_by_an_instruction_of_its_own);
-	RUN(a_fifo_that_wants_its_other_end);
+	RUN(a_raw_read_blocks_without_its_vp);
+	RUN(an_open_of_a_fifo_blocks_without_its_vp);
 	if (!SANITIZED)
-		RUN(the_lock_of_a_stream);
-	RUN(a_word_that_another_process_wakes);
-	RUN(a_page_that_another_thread_brings);
+		RUN(a_stream_lock_blocks_without_its_vp);
+	RUN(a_futex_of_two_processes_blocks_without_its_vp);
+	RUN(a_page_fault_blocks_without_its_vp);
 	if (mounted)
-		RUN(files_that_another_thread_serves);
+		RUN(a_fuse_file_blocks_without_its_vp);
 	else
-		puts("no mount of FUSE here");
+		puts("skipped the FUSE file: FUSE cannot be mounted here");
 	return 0;
 }

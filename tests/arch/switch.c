@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch of contexts: what a context finds when it comes back. No scheduler here: two
- * contexts and one kernel thread. */
+/* The context switch: what a context finds when it is resumed. There is no scheduler:
+ * two contexts share one kernel thread. */
 #include "arch/arch.h"
 
 #include <fenv.h>
@@ -10,7 +10,8 @@
 #include "base/sys.h"
 #include "test.h"
 
-/* Fibers that the sanitizers are not told of confuse them; api and sync have those. */
+/* Sanitizers must be told of each context. The tests in api and sync do that; this one
+ * does not. */
 #if UK_ASAN || UK_TSAN
 #define FIBERS 0
 #else
@@ -20,10 +21,10 @@
 #define STACK (64 << 10)
 
 static char stack[STACK] __attribute__((aligned(64)));
-static void *home, *away; /* saved contexts: main's, the other's */
-/* Volatile: what another context does to a variable of this file whose address nobody takes
- * is hidden from the compiler, which sees no call of it. */
-static void *volatile got; /* what the other was called with */
+static void *home, *away; /* saved contexts: of main, of the other one */
+/* Volatile: the compiler sees no call of the other context, so it would assume that a
+ * static variable without a taken address does not change. */
+static void *volatile got; /* the argument of the other context */
 static volatile uint64_t turns;
 
 static NOINLINE void go_away(void)
@@ -66,11 +67,12 @@ static void begins(void *arg)
 	}
 }
 
-static void a_fresh_stack_begins_with_its_argument_aligned(void)
+static void a_new_context_gets_its_argument_on_an_aligned_stack(void)
 {
 	int what;
 
-	for (size_t off = 0; off <= 256; off++) { /* colours, and worse */
+	for (size_t off = 0; off <= 256; off++) { /* the colours of stacks, and
+						   * unaligned offsets */
 		turns = 0;
 		got = NULL;
 		start(begins, &what, off);
@@ -81,7 +83,7 @@ static void a_fresh_stack_begins_with_its_argument_aligned(void)
 	}
 }
 
-static void a_fresh_context_says_where_it_will_begin(void)
+static void the_registers_of_a_new_context_can_be_read(void)
 {
 	struct arch_regs r;
 	void *sp = arch_context_init(stack + STACK, begins, NULL, arch_fp_env());
@@ -89,7 +91,7 @@ static void a_fresh_context_says_where_it_will_begin(void)
 	arch_context_regs(sp, &r);
 	CHECK(r.ip != 0);
 	CHECK((char *)r.sp > stack && (char *)r.sp <= stack + STACK);
-	CHECK_EQ(r.fp, 0); /* an unwinder stops */
+	CHECK_EQ(r.fp, 0); /* an unwinder stops there */
 }
 
 /* --- registers --- */
@@ -113,7 +115,8 @@ static void spoils(void *arg)
 	}
 }
 
-/* go_away is an ordinary function: by the ABI its caller may keep these. */
+/* go_away is an ordinary function, so by the ABI its caller may keep values in these
+ * registers. */
 static void callee_saved_registers_are_kept(void)
 {
 	uint64_t a = 1, b = 2, c = 3, d = 4, e = 5;
@@ -143,8 +146,8 @@ static void callee_saved_registers_are_kept(void)
 	}
 }
 
-/* A context is pushed below the stack pointer: nothing of a function that calls no other may
- * lie there (-mno-red-zone). */
+/* The context is saved below the stack pointer, so a leaf function must not keep locals
+ * there (-mno-red-zone). */
 static NOINLINE bool a_leaf_keeps(uint64_t seed)
 {
 	volatile uint64_t mine[12];
@@ -158,14 +161,14 @@ static NOINLINE bool a_leaf_keeps(uint64_t seed)
 	return kept;
 }
 
-static void a_leafs_locals_are_kept(void)
+static void the_locals_of_a_leaf_function_are_kept(void)
 {
 	start(spoils, NULL, 0);
 	for (uint64_t i = 0; i < 10; i++)
 		CHECK(a_leaf_keeps(i << 32));
 }
 
-/* --- the control words --- */
+/* --- the control words of the FPU --- */
 
 static double third(void)
 {
@@ -186,14 +189,14 @@ static void rounds_up(void *arg)
 	}
 }
 
-static void each_has_its_own_rounding(void)
+static void each_context_has_its_own_rounding_mode(void)
 {
 	int inherited = -1;
 	double nearest = third();
 
 	fesetround(FE_DOWNWARD);
 	start(rounds_up, &inherited, 0);
-	CHECK_EQ(inherited, FE_DOWNWARD); /* a new one has its creator's */
+	CHECK_EQ(inherited, FE_DOWNWARD); /* a new context inherits from its creator */
 	for (int i = 0; i < 10; i++) {
 		CHECK_EQ(fegetround(), FE_DOWNWARD);
 		go_away();
@@ -233,7 +236,7 @@ static void has_words_of_its_own(void *arg)
 	}
 }
 
-static void x87_and_mxcsr_are_kept_apart(void)
+static void each_context_has_its_own_x87_and_mxcsr(void)
 {
 	uint16_t cw = x87_get();
 	uint32_t mx = __builtin_ia32_stmxcsr() & 0xffc0;
@@ -245,7 +248,7 @@ static void x87_and_mxcsr_are_kept_apart(void)
 		CHECK_EQ(__builtin_ia32_stmxcsr() & 0xffc0, mx);
 		go_away();
 	}
-	/* one of the two differs, and then the other */
+	/* also when only one of the two words differs */
 	x87_set(X87_DOUBLE);
 	go_away();
 	CHECK_EQ(x87_get(), X87_DOUBLE);
@@ -257,7 +260,8 @@ static void x87_and_mxcsr_are_kept_apart(void)
 /* --- the thread pointer --- */
 
 static void *volatile tp_there;
-static bool fast; /* the switch's form; asked before, for libc's answer may use TLS */
+static bool fast; /* which form of the switch; asked before the switch, as libc's answer
+		   * may use TLS */
 
 static void looks_at_tp(void *arg)
 {
@@ -270,9 +274,10 @@ static void looks_at_tp(void *arg)
 
 static void the_thread_pointer_moves_with_the_switch(void)
 {
-	/* A block that says of itself where it is, and has our canary. No variable of a
-	 * thread is touched while it is in force, and what lies below main's thread pointer
-	 * is no more than its variables: with glibc 2.41 the page before is not there. */
+	/* A block that contains its own address and main's stack canary. While it is
+	 * the thread pointer, no thread-local variable is touched. Only the variables
+	 * lie below main's thread pointer: with glibc 2.41 the page before is not
+	 * mapped. */
 	static char block[4096] __attribute__((aligned(64)));
 	char *here = arch_get_tp(), *there = block + sizeof(block) / 2;
 	void *after;
@@ -289,7 +294,7 @@ static void the_thread_pointer_moves_with_the_switch(void)
 		arch_switch(&home, away, there, fast);
 		after = arch_get_tp();
 		arch_set_tp(here);
-		CHECK(after == there); /* it did not move it back */
+		CHECK(after == there); /* the switch has not moved it back */
 		CHECK(arch_get_tp() == here);
 		CHECK(tp_there == there);
 	}
@@ -298,15 +303,15 @@ static void the_thread_pointer_moves_with_the_switch(void)
 int main(void)
 {
 #if !FIBERS
-	SKIP("the sanitizers are not told of these contexts");
+	SKIP("sanitizers do not know these contexts");
 #endif
-	RUN(a_fresh_stack_begins_with_its_argument_aligned);
-	RUN(a_fresh_context_says_where_it_will_begin);
+	RUN(a_new_context_gets_its_argument_on_an_aligned_stack);
+	RUN(the_registers_of_a_new_context_can_be_read);
 	RUN(callee_saved_registers_are_kept);
-	RUN(a_leafs_locals_are_kept);
-	RUN(each_has_its_own_rounding);
+	RUN(the_locals_of_a_leaf_function_are_kept);
+	RUN(each_context_has_its_own_rounding_mode);
 #if defined(__x86_64__)
-	RUN(x87_and_mxcsr_are_kept_apart);
+	RUN(each_context_has_its_own_x87_and_mxcsr);
 #endif
 	RUN(the_thread_pointer_moves_with_the_switch);
 	return 0;

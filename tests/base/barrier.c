@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fence that one thread pays for all: Dekker's protocol with a compiler barrier on the
- * side that is often taken, and membarrier(2) on the other. Both never miss each other. Take
- * the call out of here and they soon do. */
+/* The fence that one thread executes for all: Dekker's protocol with a compiler barrier
+ * on the frequent side and membarrier(2) on the other. At least one side sees the
+ * other's store. Without the membarrier call this test soon fails. */
 #include "base/barrier.h"
 
 #include <pthread.h>
@@ -21,11 +21,12 @@ static struct {
 	uint32_t v LINE_ALIGNED;
 } mine, theirs, turn, done, saw_theirs;
 
-/* The cheap side: store, compiler barrier, load. */
+/* The frequent side: store, compiler barrier, load. */
 static void *cheap(void *arg)
 {
 	for (uint32_t i = 1; i <= ROUNDS; i++) {
-		/* spins, for the two to meet, but not for ever: the other may want our CPU */
+		/* spins so that both sides run at once, but not for ever: the other may
+		 * need this CPU */
 		for (int n = 0; load_acquire(&turn.v) != i; n++)
 			if (n > SPINS)
 				sched_yield();
@@ -37,7 +38,7 @@ static void *cheap(void *arg)
 	return arg;
 }
 
-static void one_of_the_two_sees_the_other(void)
+static void one_of_the_two_sides_sees_the_other(void)
 {
 	bool saw_mine;
 	pthread_t t;
@@ -45,7 +46,8 @@ static void one_of_the_two_sees_the_other(void)
 	CHECK_EQ(pthread_create(&t, NULL, cheap, NULL), 0);
 	for (uint32_t i = 1; i <= ROUNDS; i++) {
 		store_release(&turn.v, i);
-		for (uint32_t k = i * 7 % 64; k; k--) /* meet at different places */
+		for (uint32_t k = i * 7 % 64; k; k--) /* the two sides meet at different
+						       * places */
 			cpu_relax();
 		store_relaxed(&theirs.v, i);
 		barrier_everywhere();
@@ -61,7 +63,7 @@ static void one_of_the_two_sees_the_other(void)
 static void refuse_membarrier(int err)
 {
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the call's number */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the system call number */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)err),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -73,7 +75,7 @@ static void refuse_membarrier(int err)
 		_exit(77);
 }
 
-static void without_it_the_start_fails_with_the_error(void)
+static void without_membarrier_init_returns_the_error(void)
 {
 	static const int errs[] = { EPERM, ENOSYS };
 
@@ -94,10 +96,10 @@ static void without_it_the_start_fails_with_the_error(void)
 int main(void)
 {
 #if UK_TSAN
-	SKIP("TSan does not know membarrier, and sees data races");
+	SKIP("TSan does not know membarrier and reports data races");
 #endif
-	RUN(without_it_the_start_fails_with_the_error);
+	RUN(without_membarrier_init_returns_the_error);
 	CHECK_EQ(barrier_init(), 0);
-	RUN(one_of_the_two_sees_the_other);
+	RUN(one_of_the_two_sides_sees_the_other);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of control groups, in trees made for the test. */
+/* Limits of control groups, read from directory trees that the test makes. */
 #include "base/cgroup.h"
 
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ static void numbers_are_read_and_words_are_no_limit(void)
 	CHECK_EQ(file_number("/nowhere/at/all"), -1);
 }
 
-static void the_smallest_of_all_groups_above_counts(void)
+static void the_smallest_limit_of_all_parent_groups_counts(void)
 {
 	make("a/pids.max", "500\n");
 	make("a/b/pids.max", "max\n");
@@ -62,7 +62,7 @@ static void the_smallest_of_all_groups_above_counts(void)
 	CHECK_EQ(least("0::/\n"), -1);
 }
 
-static void a_container_sees_its_own_top(void)
+static void a_container_uses_the_limit_at_its_root(void)
 {
 	make("pids.max", "77\n");
 	CHECK_EQ(least("0::/not/mounted/here\n"), 77);
@@ -78,7 +78,7 @@ static void a_controller_of_its_own_hierarchy_is_found(void)
 	CHECK_EQ(least("3:pidsx:/x\n2:xpids:/x\n1:pid:/x\n"), -1);
 }
 
-static void nonsense_is_no_limit(void)
+static void malformed_files_are_no_limit(void)
 {
 	CHECK_EQ(least(""), -1);
 	CHECK_EQ(least("\n\n"), -1);
@@ -124,11 +124,11 @@ int main(void)
 	snprintf(root, sizeof(root), "/tmp/uk-cgroup-XXXXXX");
 	CHECK(mkdtemp(root));
 	RUN(numbers_are_read_and_words_are_no_limit);
-	RUN(the_smallest_of_all_groups_above_counts);
+	RUN(the_smallest_limit_of_all_parent_groups_counts);
 	RUN(a_controller_of_its_own_hierarchy_is_found);
-	RUN(nonsense_is_no_limit);
+	RUN(malformed_files_are_no_limit);
 	RUN(the_smallest_share_of_cpu_time_counts);
-	RUN(a_container_sees_its_own_top);
+	RUN(a_container_uses_the_limit_at_its_root);
 	snprintf(clean, sizeof(clean), "rm -rf %s", root);
 	return system(clean) != 0;
 }

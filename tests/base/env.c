@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers, sizes and words from the environment. (That a privileged program heeds none of it:
- * api/privileged.c.) */
+/* Numbers, sizes and words from environment variables. (api/privileged.c tests that a
+ * privileged program ignores them.) */
 #include "base/env.h"
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #define V "UK_TEST_ENV"
 
-static char said[1024]; /* by the last call, on standard error */
+static char said[1024]; /* the warning of the last call, from standard error */
 
 static int real_err, mouth[2];
 
@@ -62,7 +62,7 @@ static size_t size(const char *s)
 	return v;
 }
 
-static void what_is_not_set_is_the_default_without_a_word(void)
+static void an_unset_variable_is_the_default_without_a_warning(void)
 {
 	unsetenv(V);
 	CHECK(!env_get(V));
@@ -84,7 +84,7 @@ static void numbers_up_to_the_limit_count(void)
 	CHECK_EQ(said[0], 0);
 }
 
-static void no_number_is_the_default_and_said(void)
+static void a_bad_number_is_the_default_with_a_warning(void)
 {
 	const char *const bad[] = { "1001", "-1",  "x",
 				    "12x",  "1 2", "99999999999999999999999" };
@@ -95,7 +95,7 @@ static void no_number_is_the_default_and_said(void)
 	}
 }
 
-static void sizes_have_letters(void)
+static void sizes_may_have_a_unit(void)
 {
 	CHECK_EQ(size("4096"), 4096);
 	CHECK_EQ(size("0x1000"), 4096);
@@ -106,7 +106,7 @@ static void sizes_have_letters(void)
 	CHECK_EQ(said[0], 0);
 }
 
-static void no_size_is_none_and_said(void)
+static void a_bad_size_is_0_with_a_warning(void)
 {
 	const char *const bad[] = { "65M",  "0",   "x", "16q",
 				    "16kk", "-1M", "k", "99999999999999999M" };
@@ -128,7 +128,7 @@ static const char *word(const char *s)
 	return v;
 }
 
-static void one_of_the_words_counts_and_no_other(void)
+static void only_one_of_the_words_is_accepted(void)
 {
 	const char *const good[] = { "bpf", "perf", "off" };
 	const char *const bad[] = { "bp", "erf", "perf monitor", " ", "offf", "x" };
@@ -148,11 +148,11 @@ static void one_of_the_words_counts_and_no_other(void)
 int main(void)
 {
 	CHECK(!env_privileged());
-	RUN(what_is_not_set_is_the_default_without_a_word);
+	RUN(an_unset_variable_is_the_default_without_a_warning);
 	RUN(numbers_up_to_the_limit_count);
-	RUN(no_number_is_the_default_and_said);
-	RUN(sizes_have_letters);
-	RUN(no_size_is_none_and_said);
-	RUN(one_of_the_words_counts_and_no_other);
+	RUN(a_bad_number_is_the_default_with_a_warning);
+	RUN(sizes_may_have_a_unit);
+	RUN(a_bad_size_is_0_with_a_warning);
+	RUN(only_one_of_the_words_is_accepted);
 	return 0;
 }

@@ -19,7 +19,7 @@ static void anew(void)
 	}
 }
 
-/* Forwards and backwards. */
+/* Checks the names of the list in both directions. */
 static void is(struct list *l, const char *want)
 {
 	struct list *p = l->next;
@@ -53,7 +53,7 @@ static void both_ends_are_pushed_and_the_front_is_popped(void)
 	is(&l, "");
 }
 
-static void who_is_taken_out_may_be_taken_out_again(void)
+static void a_deleted_node_may_be_deleted_again(void)
 {
 	struct list l = LIST_INIT(l);
 
@@ -86,7 +86,7 @@ static void a_splice_empties_its_source(void)
 	is(&l, "abc");
 }
 
-static void a_safe_walk_may_take_out_where_it_is(void)
+static void a_safe_walk_may_delete_the_current_node(void)
 {
 	struct list l = LIST_INIT(l);
 	int seen = 0;
@@ -109,8 +109,8 @@ static void a_safe_walk_may_take_out_where_it_is(void)
 int main(void)
 {
 	RUN(both_ends_are_pushed_and_the_front_is_popped);
-	RUN(who_is_taken_out_may_be_taken_out_again);
+	RUN(a_deleted_node_may_be_deleted_again);
 	RUN(a_splice_empties_its_source);
-	RUN(a_safe_walk_may_take_out_where_it_is);
+	RUN(a_safe_walk_may_delete_the_current_node);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's lock: it excludes, whoever sleeps on it wakes up, and in a debug build the
- * order of ranks is held to. A violation is a panic, so each is tried in a child. */
+/* The runtime's lock: it excludes other threads, a thread that sleeps on it wakes up,
+ * and a debug build checks the order of ranks. A violation is a panic, so each is tried
+ * in a child. */
 #include "base/lock.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@ enum { THREADS = 4, ROUNDS = 100000 };
 
 static struct lock chan = LOCK_INIT(RANK_CHAN), futex = LOCK_INIT(RANK_FUTEX);
 static struct lock other = LOCK_INIT(RANK_FUTEX), unranked;
-static uint64_t counter; /* chan; plain on purpose */
+static uint64_t counter; /* protected by chan; not atomic on purpose */
 
 static void *adds(void *arg)
 {
@@ -26,7 +27,7 @@ static void *adds(void *arg)
 	return arg;
 }
 
-static void one_at_a_time(void)
+static void one_thread_at_a_time(void)
 {
 	pthread_t t[THREADS];
 
@@ -46,7 +47,7 @@ static void *takes_once(void *arg)
 	return arg;
 }
 
-static void a_sleeper_is_woken(void)
+static void sleeping_threads_are_woken(void)
 {
 	pthread_t t[THREADS];
 
@@ -54,7 +55,7 @@ static void a_sleeper_is_woken(void)
 	lock_acquire(&chan);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQ(pthread_create(&t[i], NULL, takes_once, NULL), 0);
-	/* 2: one has spun long enough, and sleeps or is about to */
+	/* 2: one thread has spun long enough, and sleeps or is about to */
 	while (load_relaxed(&chan.word) != 2)
 		usleep(100);
 	CHECK_EQ(counter, 0);
@@ -64,7 +65,7 @@ static void a_sleeper_is_woken(void)
 	CHECK_EQ(counter, THREADS);
 }
 
-static void trying_takes_what_is_free_and_no_more(void)
+static void a_try_takes_only_a_free_lock(void)
 {
 	lock_acquire(&futex);
 	CHECK(lock_try_nested(&other));
@@ -76,19 +77,19 @@ static void trying_takes_what_is_free_and_no_more(void)
 	CHECK_EQ(other.word, 0);
 }
 
-static void in_order_is_fine(void)
+static void locks_in_order_are_allowed(void)
 {
 	lock_acquire(&chan);
 	lock_acquire(&futex);
-	lock_release(&chan); /* the order of release is free */
+	lock_release(&chan); /* locks may be released in any order */
 	lock_release(&futex);
 	lock_acquire(&futex);
 	lock_release(&futex);
 }
 
 #if UK_DEBUG
-/* What it says when it dies of a panic. */
-static void dies_saying(void (*body)(void), const char *words)
+/* Checks that body panics with a message that contains words. */
+static void panics_with(void (*body)(void), const char *words)
 {
 	char said[1024];
 	size_t n = 0;
@@ -112,7 +113,7 @@ static void dies_saying(void (*body)(void), const char *words)
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	if (!strstr(said, words))
-		fprintf(stderr, "it said: %s", said);
+		fprintf(stderr, "the message was: %s", said);
 	CHECK(strstr(said, words));
 }
 
@@ -128,7 +129,7 @@ static void takes_two_of_a_rank(void)
 	lock_acquire(&other);
 }
 
-static void nests_in_nothing(void)
+static void nests_without_a_parent(void)
 {
 	lock_acquire(&chan);
 	lock_acquire_nested(&other);
@@ -139,56 +140,55 @@ static void takes_one_without_rank(void)
 	lock_acquire(&unranked);
 }
 
-static void gives_what_it_has_not(void)
+static void releases_an_unheld_lock(void)
 {
 	lock_acquire(&futex);
 	lock_release(&chan);
 }
 
-static void who_breaks_the_order_panics(void)
+static void a_wrong_order_panics(void)
 {
-	dies_saying(inverts, "rank CHAN taken while one of rank FUTEX is held");
-	dies_saying(takes_two_of_a_rank, "rank FUTEX taken while one of rank FUTEX");
-	dies_saying(nests_in_nothing, "rank FUTEX taken while none of that rank");
-	dies_saying(takes_one_without_rank, "a lock without a rank");
-	dies_saying(gives_what_it_has_not, "rank CHAN released that is not held");
+	panics_with(inverts, "rank CHAN taken while one of rank FUTEX is held");
+	panics_with(takes_two_of_a_rank, "rank FUTEX taken while one of rank FUTEX");
+	panics_with(nests_without_a_parent, "rank FUTEX taken while none of that rank");
+	panics_with(takes_one_without_rank, "a lock without a rank");
+	panics_with(releases_an_unheld_lock, "rank CHAN released that is not held");
 }
 
-/* As another kernel thread would. */
-static void in_order_is_fine_elsewhere(void)
+/* Runs with an empty set of held ranks, as another kernel thread would. */
+static void locks_with_an_empty_set(void)
 {
 	lock_acquire(&chan);
 	lock_release(&chan);
 }
 
-static void takes_up_what_it_put_down(void)
+static void restores_its_ranks(void)
 {
 	uint32_t ranks;
 
 	lock_acquire(&futex);
 	ranks = lock_ranks_put();
-	in_order_is_fine_elsewhere();
+	locks_with_an_empty_set();
 	lock_ranks_take(ranks);
 	lock_acquire(&chan);
 }
 
-static void the_note_of_locks_goes_with_the_thread(void)
+static void held_ranks_move_with_the_thread(void)
 {
-	dies_saying(takes_up_what_it_put_down,
-		    "rank CHAN taken while one of rank FUTEX");
+	panics_with(restores_its_ranks, "rank CHAN taken while one of rank FUTEX");
 }
 #endif
 
 int main(void)
 {
-	RUN(one_at_a_time);
-	RUN(a_sleeper_is_woken);
-	RUN(trying_takes_what_is_free_and_no_more);
-	RUN(in_order_is_fine);
+	RUN(one_thread_at_a_time);
+	RUN(sleeping_threads_are_woken);
+	RUN(a_try_takes_only_a_free_lock);
+	RUN(locks_in_order_are_allowed);
 	(void)unranked;
 #if UK_DEBUG
-	RUN(who_breaks_the_order_panics);
-	RUN(the_note_of_locks_goes_with_the_thread);
+	RUN(a_wrong_order_panics);
+	RUN(held_ranks_move_with_the_thread);
 #endif
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream that is received ahead, and the close that meets it in every state: nobody waits
- * for ever on a number that is dead. (What the bytes do: io/ahead.) A poll without a limit
- * that has nothing to wait for hangs: that is how these tests fail. */
+/* Streams that are received ahead: a close in every state of the shot ends all waits
+ * (the tests of the bytes are in io/ahead.c), and a shot that another thread armed.
+ * Where an op would wait for ever, a poll without a time-out hangs; this is how these
+ * tests fail. */
 #include "each.h"
 
 #include <arpa/inet.h>
@@ -18,14 +19,15 @@ static struct io_op ahead(char *b)
 	return mk(IO_RECV_AHEAD, s[0], b, 1);
 }
 
-/* A connected pair whose s[0] is received ahead: its shot is armed. */
+/* Makes a connected pair and receives ahead on s[0], so that its shot is armed. */
 static void stream(void)
 {
 	struct io_op op;
 	char b;
 
-	R.ops->poll(
-	    &R, 0); /* it knows now who polls: a shot that another armed is paused */
+	R.ops->poll(&R,
+		    0); /* first, so that the reactor knows this thread: it pauses shots
+		     * that another thread has armed */
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
 	CHECK_EQ(write(s[1], "a", 1), 1);
 	op = ahead(&b);
@@ -33,8 +35,8 @@ static void stream(void)
 	CHECK(reactor_peek_fd(&R, s[0]));
 }
 
-/* What uk_close does first: the number means a file that nothing can be asked of. */
-static void kill_number(void)
+/* What uk_close does first: the fd now means a file on which no I/O is possible. */
+static void kill_fd(void)
 {
 	int dead = open("/", O_PATH | O_CLOEXEC);
 
@@ -50,18 +52,19 @@ static void until_forgotten(void)
 	close(s[1]);
 }
 
-static void a_close_is_served_by_the_poll_that_sees_it(void)
+static void a_poll_completes_the_close(void)
 {
 	stream();
-	kill_number();
+	kill_fd();
 	CHECK_EQ(R.ops->cancel_fd(&R, s[0], -1), 1);
 	for (int i = 0; i < 3; i++)
 		syscall(
-		    SYS_getppid); /* what the cancel has ended is in the queue now */
+		    SYS_getppid); /* the completions of what was cancelled are queued
+				   * now */
 	until_forgotten();
 }
 
-static void a_waiter_is_told(void)
+static void a_close_ends_an_op_that_waits(void)
 {
 	struct io_op op;
 	char b;
@@ -70,19 +73,19 @@ static void a_waiter_is_told(void)
 	op = ahead(&b);
 	submit(&op);
 	stays_pending(&op);
-	kill_number();
+	kill_fd();
 	CHECK_EQ(R.ops->cancel_fd(&R, s[0], -1), 2);
 	CHECK_EQ(wait_op(&op), -EBADF);
 	until_forgotten();
 }
 
-static void who_comes_while_it_closes_is_told(void)
+static void an_op_submitted_during_the_close_gets_ebadf(void)
 {
 	struct io_op op;
 	char b;
 
 	stream();
-	kill_number();
+	kill_fd();
 	R.ops->cancel_fd(&R, s[0], -1);
 	op = ahead(&b);
 	submit(&op);
@@ -90,13 +93,13 @@ static void who_comes_while_it_closes_is_told(void)
 	until_forgotten();
 }
 
-static void who_comes_after_that_is_told_and_leaves_nothing(void)
+static void an_op_after_the_close_gets_ebadf_and_leaves_nothing(void)
 {
 	struct io_op op;
 	char b;
 
 	stream();
-	kill_number();
+	kill_fd();
 	R.ops->cancel_fd(&R, s[0], -1);
 	while (reactor_peek_fd(&R, s[0]))
 		R.ops->poll(&R, -1);
@@ -106,8 +109,9 @@ static void who_comes_after_that_is_told_and_leaves_nothing(void)
 	until_forgotten();
 }
 
-/* The shot has ended by itself and is to be armed anew for a waiter. */
-static void who_waits_while_it_rests_is_told(void)
+/* The shot has ended at the end of the stream and is to be armed again for an op that
+ * waits. */
+static void a_close_ends_an_op_that_waits_for_a_new_shot(void)
 {
 	struct io_op op;
 	char b[2];
@@ -118,15 +122,16 @@ static void who_waits_while_it_rests_is_told(void)
 	CHECK_EQ(run_op(&op), 0);
 	op = ahead(b);
 	submit(&op);
-	kill_number();
+	kill_fd();
 	R.ops->cancel_fd(&R, s[0], -1);
 	wait_op(&op);
 	CHECK(op.res == -EBADF || op.res == 0);
 	until_forgotten();
 }
 
-/* The queue is full of submissions when the close comes: to make room is to reap. */
-static void a_full_queue_changes_nothing(void)
+/* The submission queue is full when the close comes. To make space, the reactor reaps
+ * completions. */
+static void a_close_works_with_a_full_queue(void)
 {
 	enum { N = 512 };
 	static struct io_op nop[N], op[2];
@@ -143,8 +148,9 @@ static void a_full_queue_changes_nothing(void)
 			nop[i] = mk(IO_NOP, -1, NULL, 0);
 			submit(&nop[i]);
 		}
-		shutdown(s[1], SHUT_WR); /* its end is among what is reaped */
-		kill_number();
+		shutdown(s[1], SHUT_WR); /* the end of the stream is among the
+					  * completions that are reaped */
+		kill_fd();
 		R.ops->cancel_fd(&R, s[0], -1);
 		for (int i = 0; i < 2; i++) {
 			wait_op(&op[i]);
@@ -156,7 +162,8 @@ static void a_full_queue_changes_nothing(void)
 	}
 }
 
-/* One completion brings what several wait for; `ends`: the last one gets the end instead. */
+/* One completion serves several ops. If `ends`, the last op gets the end of the
+ * stream. */
 static void one_write_for(int n, bool ends)
 {
 	struct io_op op[3];
@@ -178,12 +185,12 @@ static void one_write_for(int n, bool ends)
 	until_forgotten();
 }
 
-static void bytes_go_to_all_who_wait(void)
+static void one_completion_serves_all_ops_that_wait(void)
 {
 	one_write_for(2, false);
 }
 
-static void the_end_overtakes_no_byte(void)
+static void the_end_of_the_stream_comes_after_all_bytes(void)
 {
 	one_write_for(3, true);
 }
@@ -194,10 +201,10 @@ static void *polls(void *arg)
 	return arg;
 }
 
-/* Its shot is paused while somebody waits, because another kernel thread polls now: it is
- * armed anew, room in the queue or not, before the poll sleeps. (That there is none, is the
- * hostile build's doing.) */
-static void a_rearmed_stream_wakes_the_sleep(void)
+/* The shot is paused although an op waits, because now another kernel thread polls. The
+ * reactor arms it again before the poll sleeps, whether the submission queue has space
+ * or not. (The hostile build fills the queue.) */
+static void a_stream_that_is_armed_again_ends_the_sleep(void)
 {
 	struct io_op op[2];
 	pthread_t th;
@@ -229,15 +236,15 @@ static void all(void)
 		printf("ok %s: does not receive ahead\n", engine);
 		return;
 	}
-	RUN_ON(a_close_is_served_by_the_poll_that_sees_it);
-	RUN_ON(a_waiter_is_told);
-	RUN_ON(who_comes_while_it_closes_is_told);
-	RUN_ON(who_comes_after_that_is_told_and_leaves_nothing);
-	RUN_ON(who_waits_while_it_rests_is_told);
-	RUN_ON(a_full_queue_changes_nothing);
-	RUN_ON(bytes_go_to_all_who_wait);
-	RUN_ON(the_end_overtakes_no_byte);
-	RUN_ON(a_rearmed_stream_wakes_the_sleep);
+	RUN_ON(a_poll_completes_the_close);
+	RUN_ON(a_close_ends_an_op_that_waits);
+	RUN_ON(an_op_submitted_during_the_close_gets_ebadf);
+	RUN_ON(an_op_after_the_close_gets_ebadf_and_leaves_nothing);
+	RUN_ON(a_close_ends_an_op_that_waits_for_a_new_shot);
+	RUN_ON(a_close_works_with_a_full_queue);
+	RUN_ON(one_completion_serves_all_ops_that_wait);
+	RUN_ON(the_end_of_the_stream_comes_after_all_bytes);
+	RUN_ON(a_stream_that_is_armed_again_ends_the_sleep);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers of the reactor tests: one reactor R, every test on each engine. */
+/* Helpers of the reactor tests: one reactor R, on which each test runs with every
+ * engine. */
 #ifndef TESTS_EVENT_EACH_H
 #define TESTS_EVENT_EACH_H
 
@@ -10,7 +11,7 @@
 static struct reactor R;
 static const char *engine;
 static bool is_uring;
-/* With a thread of the kernel's that sleeps as soon as it may. */
+/* For an SQPOLL ring, whose kernel thread sleeps as soon as it may. */
 static struct net_cpu net_cpu;
 
 static inline struct io_op mk(enum io_kind kind, int fd, const void *addr, uint32_t len)
@@ -30,7 +31,7 @@ static inline void submit(struct io_op *op)
 	CHECK_EQ(op->state, IO_PENDING);
 }
 
-/* Poll until op is done; other ops that finish meanwhile are only marked. */
+/* Polls until op is done; other ops that complete meanwhile are only marked. */
 static inline int wait_op(struct io_op *op)
 {
 	int64_t give_up = sys_now() + HANG_NS;
@@ -48,7 +49,7 @@ static inline int run_op(struct io_op *op)
 	return wait_op(op);
 }
 
-/* Poll for a while; op must stay pending. */
+/* Polls for a while; op must stay pending. */
 static inline void stays_pending(struct io_op *op)
 {
 	for (int i = 0; i < 3; i++)
@@ -56,8 +57,9 @@ static inline void stays_pending(struct io_op *op)
 	CHECK(op->state == IO_PENDING);
 }
 
-/* Rings count as locked memory of all of a user's processes: others may have taken it. */
-static inline bool no_room(int err)
+/* A ring counts as locked memory of its user, and other processes of the user may have
+ * used up the limit. */
+static inline bool no_locked_memory(int err)
 {
 	return err == -ENOMEM && is_uring && sys0(SYS_getuid);
 }
@@ -73,7 +75,7 @@ static inline bool no_room(int err)
 		fflush(stdout);                                                        \
 	} while (0)
 
-/* UK_REACTOR=uring or epoll chooses one. */
+/* UK_REACTOR=uring or epoll limits the run to one engine. */
 static inline void on_each_engine(void (*all)(void))
 {
 	static const struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vp moves: ops submitted by one kernel thread are reaped by another, while the first
- * one sleeps, spins or is gone. Also fork, and the race for a connection. */
+/* A vp moves: one kernel thread submits ops, another reaps them while the first sleeps,
+ * spins or has ended. Also two owners that take turns, fork, and two vps that accept
+ * from one listener. */
 #include "each.h"
 
 #include <arpa/inet.h>
@@ -29,7 +30,8 @@ static void *submitter(void *arg UNUSED)
 	x.rx2 = mk(IO_POLL, x.sv[0], NULL, POLLRDHUP);
 	submit(&x.rx);
 	submit(&x.rx2);
-	stays_pending(&x.rx); /* sleeps: the kick's eventfd is armed by this thread */
+	stays_pending(&x.rx); /* this sleeps, so the submitter arms the eventfd of the
+			       * kick */
 	store_release(&x.ready, 1);
 	sys_futex_wake(&x.ready, 1);
 	if (x.fate == PARKS)
@@ -64,21 +66,21 @@ static void one_submits_and_another_reaps(enum fate fate)
 		sys_futex_wait(&x.ready, 0, TIME_NEVER);
 	if (fate == EXITS)
 		pthread_join(t, NULL);
-	/* we are the owner now; can we be kicked? */
+	/* this thread is the owner now, and must receive kicks */
 	kicked = 0;
 	pthread_create(&k, NULL, kick_later, NULL);
 	while (!load_acquire(&kicked))    /* a retry may end a sleep early */
-		R.ops->poll(&R, HANG_NS); /* a lost kick is a hang */
+		R.ops->poll(&R, HANG_NS); /* if the kick is lost, this hangs */
 	pthread_join(k, NULL);
 	CHECK_EQ(x.rx.state, IO_PENDING);
 	store_relaxed(&R.hogs, fate == SPINS);
 	begin = sys_now();
 	CHECK_EQ(write(x.sv[1], "moved", 5), 5);
 	CHECK(wait_op(&x.rx) == 5 || (UK_HOSTILE && x.rx.res > 0));
-	printf("# %s: submitter %s, data after %lld us\n", engine,
+	printf("# %s: the submitter %s, data after %lld us\n", engine,
 	       fate == SPINS   ? "spins"
 	       : fate == PARKS ? "is parked"
-			       : "is gone",
+			       : "has ended",
 	       (long long)(sys_now() - begin) / 1000);
 	CHECK(!memcmp(x.buf, "moved", (size_t)x.rx.res));
 	R.ops->cancel(&R, &x.rx2);
@@ -101,12 +103,12 @@ static void ops_of_a_hog_complete(void)
 	one_submits_and_another_reaps(SPINS);
 }
 
-static void ops_of_a_dead_thread_complete(void)
+static void ops_of_an_ended_thread_complete(void)
 {
 	one_submits_and_another_reaps(EXITS);
 }
 
-/* Two kernel threads take turns as the owner, every few polls, under traffic. */
+/* Two kernel threads take turns as the owner, every few polls, while bytes arrive. */
 static struct lock turn = LOCK_INIT(RANK_WATCH);
 #define PAIRS 16
 #define MESSAGES 20000
@@ -181,7 +183,7 @@ static bool a_ring_is_mapped(void)
 	return yes;
 }
 
-#define NO_ROOM 77 /* for the child's ring */
+#define NO_ROOM 77 /* the child's ring was refused for lack of memory */
 
 static void child_starts_anew(int theirs)
 {
@@ -192,7 +194,7 @@ static void child_starts_anew(int theirs)
 	CHECK(!a_ring_is_mapped());
 	R.ops->fork_leave(&R);
 	r = R.ops->fork_child(&R);
-	if (no_room(r))
+	if (no_locked_memory(r))
 		_exit(NO_ROOM);
 	CHECK_EQ(r, 0);
 	CHECK_EQ(a_ring_is_mapped(), is_uring);
@@ -226,7 +228,7 @@ static void a_forked_child_starts_anew_and_the_parent_goes_on(void)
 		child_starts_anew(sv[0]);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	if (status == NO_ROOM << 8)
-		printf("# %s: no room for the child's ring\n", engine);
+		printf("# %s: not enough locked memory for the child's ring\n", engine);
 	else
 		CHECK_EQ(status, 0);
 	stays_pending(&rx);
@@ -290,7 +292,7 @@ static void two_vps_accept_from_one_listener(void)
 	for (int i = 0; i < 2; i++) {
 		int r = reactor_init(&vp[n], is_uring ? "uring" : "epoll", NULL);
 
-		if (no_room(r))
+		if (no_locked_memory(r))
 			break;
 		CHECK_EQ(r, 0);
 		n++;
@@ -303,7 +305,8 @@ static void two_vps_accept_from_one_listener(void)
 		CHECK_EQ(connect(c, (struct sockaddr *)&a, sizeof(a)), 0);
 		close(c);
 	}
-	/* whoever takes the last client kicks both: neither reactor goes before both have ended */
+	/* the thread that accepts the last client kicks both reactors, so none is freed
+	 * before both threads have ended. */
 	for (int i = 0; n == 2 && i < 2; i++)
 		pthread_join(t[i], NULL);
 	for (int i = 0; i < n; i++)
@@ -316,7 +319,7 @@ static void all(void)
 {
 	RUN_ON(ops_of_a_parked_thread_complete);
 	RUN_ON(ops_of_a_hog_complete);
-	RUN_ON(ops_of_a_dead_thread_complete);
+	RUN_ON(ops_of_an_ended_thread_complete);
 	RUN_ON(two_owners_take_turns_under_traffic);
 	RUN_ON(a_forked_child_starts_anew_and_the_parent_goes_on);
 	RUN_ON(two_vps_accept_from_one_listener);

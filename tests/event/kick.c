@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sleeping and being woken: kicks, time-outs, and what a poll costs that finds nothing. */
+/* Sleep and wake-up: kicks, time-outs, and the cost of a poll that finds nothing. */
 #include "each.h"
 
 #include <pthread.h>
@@ -14,11 +14,13 @@ static void a_kick_before_the_sleep_ends_it(void)
 	R.ops->kick(&R);
 	R.ops->kick(&R);
 	CHECK(!R.ops->poll(&R, -1));
-	/* one kick, one early return (the others: a signal, a ring that is being torn down) */
+	/* one kick ends one poll early (a signal or a ring that is being torn down may
+	 * end others) */
 	for (int i = 0; i < 3 && sys_now() - begin < NS_PER_MS; i++)
 		CHECK(!R.ops->poll(&R, NS_PER_MS));
 	CHECK(UK_HOSTILE || sys_now() - begin >= NS_PER_MS);
-	/* a poll that does not sleep leaves the kick to the one that would */
+	/* a poll that does not sleep leaves the kick to a later poll that would
+	 * sleep */
 	R.ops->kick(&R);
 	R.ops->poll(&R, 0);
 	R.ops->poll(&R, 0);
@@ -44,8 +46,8 @@ static void a_kick_ends_a_sleep(void)
 }
 
 #define ROUNDS 10000
-static uint32_t posted; /* kicker writes */
-static uint32_t seen;   /* poller writes */
+static uint32_t posted; /* the kicker writes it */
+static uint32_t seen;   /* the poller writes it */
 
 static void *kicker(void *arg UNUSED)
 {
@@ -55,7 +57,8 @@ static void *kicker(void *arg UNUSED)
 		store_relaxed(&posted, i);
 		R.ops->kick(&R);
 		r = r * 1664525u + 1013904223u;
-		/* wait for it, or pile up a few, with all kinds of timing */
+		/* with random timing, either wait for the poller or let a few kicks
+		 * pile up */
 		if (r >> 30)
 			for (int64_t end = sys_now() + HANG_NS;
 			     load_acquire(&seen) != i; cpu_relax()) {
@@ -113,7 +116,7 @@ static void timeouts_are_never_early(void)
 	       (long long)late[SHOTS / 2] / 1000,
 	       (long long)late[SHOTS * 9 / 10] / 1000,
 	       (long long)late[SHOTS * 99 / 100] / 1000);
-	/* one poll really sleeps that long */
+	/* a single poll really sleeps that long */
 	for (int i = 0; i < 3; i++) {
 		uint64_t waits = R.count.waits;
 		int64_t begin = sys_now();
@@ -122,7 +125,7 @@ static void timeouts_are_never_early(void)
 		CHECK(UK_HOSTILE || R.count.waits == waits + 1);
 		CHECK(UK_HOSTILE || sys_now() - begin >= 30 * NS_PER_MS);
 	}
-	/* and an absurd one does not overflow */
+	/* an extreme time-out does not overflow */
 	R.ops->kick(&R);
 	R.ops->poll(&R, INT64_MAX);
 }
@@ -140,7 +143,7 @@ static void a_poll_with_nothing_to_do_makes_no_system_call(void)
 	for (int i = 0; i < 1000; i++)
 		R.ops->poll(&R, 0);
 	CHECK_EQ(R.count.syscalls, before);
-	/* with a pending op epoll has to ask, the ring need not */
+	/* with a pending op, epoll has to ask the kernel, io_uring need not */
 	op = mk(IO_RECV, sv[0], &c, 1);
 	submit(&op);
 	stays_pending(&op);
@@ -150,7 +153,7 @@ static void a_poll_with_nothing_to_do_makes_no_system_call(void)
 	if (is_uring)
 		CHECK_EQ(R.count.syscalls, before);
 	CHECK_EQ(write(sv[1], "x", 1), 1);
-	/* and what came is found without sleeping */
+	/* a poll that does not sleep finds the byte */
 	for (int64_t end = sys_now() + HANG_NS; op.state != IO_DONE;) {
 		R.ops->poll(&R, 0);
 		CHECK(sys_now() < end);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads that are tried late (event/late.c), on each engine. */
+/* Late tries (event/late.c): reads that found nothing are tried once more before they
+ * are armed. On each engine. */
 #include "each.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ static void put(unsigned i, char c)
 	CHECK_EQ(write(pipes[i][1], &c, 1), 1);
 }
 
-/* The next poll returns op i alone, with res. */
+/* The next poll returns op i alone, with result res. */
 static void gives(unsigned i, int res)
 {
 	struct io_op *done = reactor_poll(&R, NS_PER_SEC, false);
@@ -35,13 +36,13 @@ static void gives(unsigned i, int res)
 	CHECK(!reactor_peek_fd(&R, pipes[i][0]));
 }
 
-static void nothing_is_said_at_once(void)
+static void a_late_try_that_finds_nothing_gets_eagain(void)
 {
 	late(0);
 	gives(0, -EAGAIN);
 }
 
-static void what_has_come_is_taken(void)
+static void a_late_try_takes_what_has_arrived(void)
 {
 	late(0);
 	put(0, 'a');
@@ -49,8 +50,8 @@ static void what_has_come_is_taken(void)
 	CHECK_EQ(in[0], 'a');
 }
 
-/* Those behind it wait for what its thread may write. */
-static void the_oldest_that_has_something_goes_alone(void)
+/* Later ops wait, because the thread of the first one may write what they wait for. */
+static void the_tries_stop_after_one_success(void)
 {
 	late(0);
 	late(1);
@@ -66,7 +67,7 @@ static void the_oldest_that_has_something_goes_alone(void)
 	CHECK_EQ(in[2], 'c');
 }
 
-static void those_that_have_nothing_go_with_it(void)
+static void failed_tries_before_a_success_complete_with_it(void)
 {
 	struct io_op *done;
 
@@ -78,7 +79,7 @@ static void those_that_have_nothing_go_with_it(void)
 	CHECK(done->next == &op[1] && op[1].res == 1 && !op[1].next);
 }
 
-static void who_is_busy_tries_all(void)
+static void a_busy_vp_tries_all_ops(void)
 {
 	struct io_op *done;
 
@@ -90,13 +91,14 @@ static void who_is_busy_tries_all(void)
 	CHECK(done == &op[0] && done->next == &op[1] && !op[1].next);
 }
 
-/* By what the kernel has told of something may be written. Once. */
-static void what_else_has_ended_comes_first_once(void)
+/* Threads whose ops the kernel has completed run first, once, because they may
+ * write. */
+static void other_completions_come_first_once(void)
 {
 	struct io_op nop[2], *done;
 
 	if (R.served)
-		return; /* the kernel's thread takes its time */
+		return; /* the kernel's SQPOLL thread takes its time */
 	for (unsigned i = 0; i < 2; i++) {
 		nop[i] = mk(IO_NOP, -1, NULL, 0);
 		submit(&nop[i]);
@@ -112,7 +114,7 @@ static void what_else_has_ended_comes_first_once(void)
 	CHECK(done->next == &nop[1] && !nop[1].next);
 }
 
-static void a_number_that_is_closed_ends_it(void)
+static void a_close_ends_a_late_op(void)
 {
 	int other[2];
 
@@ -123,7 +125,7 @@ static void a_number_that_is_closed_ends_it(void)
 	CHECK_EQ(reactor_cancel_fd(&R, pipes[0][0], KEEP_NONE), 1);
 	CHECK(!reactor_peek_fd(&R, pipes[0][0]));
 	CHECK_EQ(op[1].state, IO_PENDING);
-	/* that one needs no try, and the other has had none */
+	/* the first op has ended without a try; the second has not been tried yet */
 	CHECK(reactor_poll(&R, NS_PER_SEC, true) == &op[0]);
 	CHECK_EQ(op[0].res, -EBADF);
 	CHECK_EQ(op[1].res, 1);
@@ -138,13 +140,13 @@ static void a_number_that_is_closed_ends_it(void)
 	CHECK_EQ(reactor_cancel_fd(&R, pipes[0][0], other[0]), 1);
 	gives(0, REACTOR_MOVED);
 	CHECK(op[0].fd2 != pipes[0][0] && op[0].fd2 != other[0]);
-	CHECK_EQ(read(op[0].fd2, in, 1), 1); /* the same file */
+	CHECK_EQ(read(op[0].fd2, in, 1), 1); /* it is a duplicate of the same file */
 	CHECK_EQ(in[0], 'a');
 	close(op[0].fd2);
 	close(other[0]);
 }
 
-static void another_threads_read_of_it_is_not_touched(void)
+static void an_armed_read_of_the_same_fd_stays_armed(void)
 {
 	struct io_op armed = mk(IO_READ, pipes[0][0], in, 1);
 
@@ -165,7 +167,7 @@ static void another_threads_read_of_it_is_not_touched(void)
 	CHECK_EQ(armed.res, -EBADF);
 }
 
-static void a_wrong_number_is_told(void)
+static void a_bad_fd_gets_ebadf(void)
 {
 	struct io_op bad = mk(IO_READ, -1, in, 1);
 
@@ -178,15 +180,15 @@ static void all(void)
 {
 	for (unsigned i = 0; i < array_size(pipes); i++)
 		CHECK_EQ(pipe(pipes[i]), 0);
-	RUN_ON(nothing_is_said_at_once);
-	RUN_ON(what_has_come_is_taken);
-	RUN_ON(the_oldest_that_has_something_goes_alone);
-	RUN_ON(those_that_have_nothing_go_with_it);
-	RUN_ON(who_is_busy_tries_all);
-	RUN_ON(what_else_has_ended_comes_first_once);
-	RUN_ON(a_number_that_is_closed_ends_it);
-	RUN_ON(another_threads_read_of_it_is_not_touched);
-	RUN_ON(a_wrong_number_is_told);
+	RUN_ON(a_late_try_that_finds_nothing_gets_eagain);
+	RUN_ON(a_late_try_takes_what_has_arrived);
+	RUN_ON(the_tries_stop_after_one_success);
+	RUN_ON(failed_tries_before_a_success_complete_with_it);
+	RUN_ON(a_busy_vp_tries_all_ops);
+	RUN_ON(other_completions_come_first_once);
+	RUN_ON(a_close_ends_a_late_op);
+	RUN_ON(an_armed_read_of_the_same_fd_stays_armed);
+	RUN_ON(a_bad_fd_gets_ebadf);
 	for (unsigned i = 0; i < array_size(pipes); i++) {
 		close(pipes[i][0]);
 		close(pipes[i][1]);

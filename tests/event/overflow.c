@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More of everything than the queues hold. */
+/* More ops, completions and cancellations at once than the queues hold, and the highest
+ * possible fd. */
 #include "each.h"
 
 #include <poll.h>
@@ -39,7 +40,8 @@ static void twenty_thousand_ops_go_in_at_once(void)
 	drain_all(MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		submit(&op[i]);
-	drain_by(MANY, 0); /* a poll that does not sleep sees the overflow, too */
+	drain_by(MANY, 0); /* a poll that does not sleep also sees completions that
+			    * overflowed */
 }
 
 static void twenty_thousand_completions_come_at_once(void)
@@ -82,7 +84,7 @@ static void twenty_thousand_are_cancelled_at_once(void)
 	close(fd);
 }
 
-static void the_highest_descriptors_work(void)
+static void the_highest_fds_work(void)
 {
 	struct rlimit lim;
 	struct io_op rx;
@@ -112,7 +114,7 @@ static void all(void)
 	RUN_ON(twenty_thousand_ops_go_in_at_once);
 	RUN_ON(twenty_thousand_completions_come_at_once);
 	RUN_ON(twenty_thousand_are_cancelled_at_once);
-	RUN_ON(the_highest_descriptors_work);
+	RUN_ON(the_highest_fds_work);
 }
 
 int main(void)

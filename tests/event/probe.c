@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of the engine: what is refused is replaced, what is forced is not. */
+/* The choice of the engine: a feature that the kernel refuses is replaced, an engine
+ * that the user asked for is not. */
 #include "test.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "event/reactor.h"
 #include "event/uring_abi.h"
 
-/* In a child: system call nr fails with err; then fn. */
+/* In a child, makes system call nr fail with err, and calls fn. */
 static void with_refused(long nr, int err, void (*fn)(void))
 {
 	struct sock_filter code[] = {
@@ -76,7 +77,7 @@ static void expect_no_pwait2(void)
 	reactor_fini(&r);
 }
 
-/* register is asked for the opcodes, and for SEND_MSG_RING */
+/* io_uring_register is needed for the list of opcodes and for SEND_MSG_RING */
 static void expect_some_engine(void)
 {
 	struct reactor r;
@@ -103,8 +104,9 @@ static void refused_helpers_are_replaced(void)
 	with_refused(SYS_io_uring_register, EPERM, expect_some_engine);
 }
 
-/* A ring that is closed interrupts who made it, later: io_ring_exit_work. */
-static void to_ask_interrupts_nobody(void)
+/* A ring that is closed later interrupts the thread that made it
+ * (io_ring_exit_work). */
+static void the_probe_interrupts_no_later_call(void)
 {
 	struct timespec limit = { .tv_nsec = 200000000 };
 	struct sembuf down = { .sem_op = -1 };
@@ -140,7 +142,7 @@ int main(void)
 {
 	RUN(a_refused_ring_means_epoll);
 	RUN(refused_helpers_are_replaced);
-	RUN(to_ask_interrupts_nobody);
+	RUN(the_probe_interrupts_no_later_call);
 	RUN(a_wrong_name_is_refused);
 	RUN(the_table_names_every_probe);
 	return 0;

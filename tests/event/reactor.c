@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reactor's contract, every test on each engine: io_uring, io_uring kicked by eventfd,
- * epoll (each.h). */
+/* The reactor's contract. Every test runs on each engine and variant: io_uring, with
+ * eventfd kicks, with SQPOLL, and epoll (each.h). */
 #include "each.h"
 
 #include <arpa/inet.h>
@@ -74,7 +74,8 @@ static void sockets_carry_bytes_both_ways(void)
 	tx = mk(IO_SEND, sv[0], "hello", 5);
 	CHECK(run_op(&tx) > 0);
 	CHECK(wait_op(&rx) == tx.res || (UK_HOSTILE && rx.res > 0));
-	if (rx.res < tx.res) /* a short one was injected: drop the rest */
+	if (rx.res < tx.res) /* the hostile build shortened the transfer: drop the
+			      * rest */
 		CHECK_EQ(recv(sv[1], more, sizeof(more), MSG_DONTWAIT),
 			 tx.res - rx.res);
 	CHECK(!memcmp(in, "hello", (size_t)rx.res));
@@ -119,7 +120,7 @@ static void pipes_block_until_there_is_something(void)
 	close(p[0]);
 }
 
-/* What the caller does when the engine says REACTOR_READY. */
+/* What the caller does when the engine answers REACTOR_READY: make the call itself. */
 static int or_block(struct io_op *op, long (*call)(struct io_op *))
 {
 	int res = run_op(op);
@@ -270,7 +271,7 @@ static void accept_and_connect_meet(void)
 		acc.flags = SOCK_CLOEXEC;
 		submit(&acc);
 		if (!nonblock ||
-		    !(is_uring || UK_HOSTILE)) /* -EAGAIN is allowed there */
+		    !(is_uring || UK_HOSTILE)) /* there -EAGAIN is allowed */
 			stays_pending(&acc);
 		c = socket(AF_INET, SOCK_STREAM | (nonblock ? SOCK_NONBLOCK : 0), 0);
 		con = mk(IO_CONNECT, c, &a, sizeof(a));
@@ -293,7 +294,7 @@ static void accept_and_connect_meet(void)
 		close(c);
 	}
 	close(l);
-	/* one that has its port and does not listen */
+	/* a socket that is bound but does not listen */
 	l = socket(AF_INET, SOCK_STREAM, 0);
 	a.sin_port = 0;
 	CHECK_EQ(bind(l, (struct sockaddr *)&a, sizeof(a)), 0);
@@ -307,7 +308,7 @@ static void accept_and_connect_meet(void)
 	close(l);
 }
 
-static void bad_descriptors_end_through_poll(void)
+static void bad_fds_complete_with_ebadf(void)
 {
 	struct io_op op = mk(IO_RECV, 987654, NULL, 0), op2 = mk(IO_READ, -1, NULL, 0);
 
@@ -324,7 +325,7 @@ static void cancel_works_in_every_state(void)
 	int sv[2];
 
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
-	/* before the kernel has seen it */
+	/* before the kernel has seen the op */
 	op = mk(IO_RECV, sv[0], buf, 8);
 	submit(&op);
 	R.ops->cancel(&R, &op);
@@ -333,16 +334,16 @@ static void cancel_works_in_every_state(void)
 	submit(&op);
 	stays_pending(&op);
 	R.ops->cancel(&R, &op);
-	R.ops->cancel(&R, &op); /* twice is once */
+	R.ops->cancel(&R, &op); /* a second cancel has no effect */
 	CHECK_EQ(wait_op(&op), -ECANCELED);
-	/* completed in the kernel, not reaped */
+	/* completed in the kernel, but not reaped */
 	submit(&op);
 	stays_pending(&op);
 	CHECK_EQ(write(sv[1], "now", 3), 3);
 	R.ops->cancel(&R, &op);
 	wait_op(&op);
 	CHECK(op.res == -ECANCELED || op.res > 0);
-	/* nothing was lost or doubled: what recv did not get is still there */
+	/* no byte is lost or doubled: bytes that the op did not get are still there */
 	if (op.res == -ECANCELED)
 		op.res = 0;
 	while (op.res < 3) {
@@ -352,13 +353,13 @@ static void cancel_works_in_every_state(void)
 		op.res += rest.res;
 	}
 	CHECK_EQ(op.res, 3);
-	/* a poll can be cancelled as well */
+	/* a poll can be cancelled, too */
 	op = mk(IO_POLL, sv[0], NULL, POLLIN);
 	submit(&op);
 	stays_pending(&op);
 	R.ops->cancel(&R, &op);
 	CHECK_EQ(wait_op(&op), -ECANCELED);
-	/* after it has come back: nothing happens */
+	/* a cancel after the completion has no effect */
 	R.ops->cancel(&R, &op);
 	CHECK_EQ(op.state, IO_DONE);
 	CHECK_EQ(R.pending, 0);
@@ -382,10 +383,11 @@ static void cancel_fd_ends_all_and_the_peer_sees_the_close(void)
 	submit(&rx[1]);
 	submit(&other);
 	stays_pending(&rx[0]);
-	submit(&rx[2]); /* this one has not reached the kernel */
+	submit(&rx[2]); /* this op has not reached the kernel */
 	CHECK(reactor_peek_fd(&R, sv[0]));
 	CHECK_EQ(R.ops->cancel_fd(&R, sv[0], -1), 3);
-	/* cancels are made to miss there, and here another thread carries them out */
+	/* in the hostile build cancels miss, and with SQPOLL another thread carries
+	 * them out */
 	for (int i = 0; i < 3 && (UK_HOSTILE || R.net_cpu); i++)
 		wait_op(&rx[i]);
 	close(sv[0]);
@@ -400,7 +402,7 @@ static void cancel_fd_ends_all_and_the_peer_sees_the_close(void)
 	close(sv[1]), close(sv2[0]), close(sv2[1]);
 }
 
-static void a_number_reused_behind_our_back_works(void)
+static void an_fd_reused_without_a_cancel_fd_works(void)
 {
 	struct io_op op;
 	char buf[8];
@@ -414,12 +416,12 @@ static void a_number_reused_behind_our_back_works(void)
 		stays_pending(&op);
 		CHECK_EQ(write(sv[1], "1", 1), 1);
 		CHECK_EQ(wait_op(&op), 1);
-		/* armed again, and then closed without a word to the reactor */
+		/* armed again, and then closed without telling the reactor */
 		submit(&op);
 		stays_pending(&op);
 		R.ops->cancel(&R, &op);
 		CHECK_EQ(wait_op(&op), -ECANCELED);
-		keep = i % 2 ? dup(sv[0]) : -1; /* the old file lives on, or not */
+		keep = i % 2 ? dup(sv[0]) : -1; /* the old file is kept open, or not */
 		close(old);
 		if (keep >= 0)
 			CHECK_EQ(write(sv[1], "stale", 5), 5);
@@ -440,7 +442,7 @@ static void a_number_reused_behind_our_back_works(void)
 	}
 }
 
-static void many_waiters_on_one_descriptor_share_its_events(void)
+static void several_ops_on_one_fd_share_its_events(void)
 {
 	struct io_op rx[8], tx;
 	char buf[8][4], big[1 << 16];
@@ -451,7 +453,8 @@ static void many_waiters_on_one_descriptor_share_its_events(void)
 		rx[i] = mk(IO_RECV, sv[0], buf[i], 4);
 		submit(&rx[i]);
 	}
-	tx = mk(IO_SEND, sv[0], "to1", 3); /* in and out at once */
+	tx = mk(IO_SEND, sv[0], "to1", 3); /* one op that writes beside those that
+					    * read */
 	submit(&tx);
 	CHECK_EQ(wait_op(&tx), 3);
 	stays_pending(&rx[0]);
@@ -471,7 +474,7 @@ static void many_waiters_on_one_descriptor_share_its_events(void)
 	close(sv[0]), close(sv[1]);
 }
 
-static void partial_writes_resets_and_broken_pipes_tell(void)
+static void short_writes_resets_and_broken_pipes_are_reported(void)
 {
 	struct linger lin = { 1, 0 };
 	struct io_op tx, rx;
@@ -500,7 +503,7 @@ static void partial_writes_resets_and_broken_pipes_tell(void)
 	close(sv[1]);
 	CHECK_EQ(wait_op(&rx), -ECONNRESET);
 	tx = mk(IO_SEND, sv[0], "x", 1);
-	CHECK_EQ(run_op(&tx), -EPIPE); /* no SIGPIPE from a send */
+	CHECK_EQ(run_op(&tx), -EPIPE); /* a send raises no SIGPIPE */
 	close(sv[0]);
 	CHECK_EQ(pipe(p), 0);
 	close(p[0]);
@@ -520,7 +523,8 @@ static void nonblocking_files_may_say_eagain_and_others_never(void)
 
 	op = mk(IO_READ, fd, &v, 8);
 	submit(&op);
-	if (!is_uring) { /* an old eventfd has no RWF_NOWAIT: READY is allowed after the event */
+	if (!is_uring) { /* old eventfds have no RWF_NOWAIT, so READY is allowed after
+			  * the event */
 		for (int i = 0; i < 3; i++)
 			R.ops->poll(&R, NS_PER_MS);
 	} else {
@@ -557,12 +561,12 @@ static void all(void)
 	RUN_ON(splice_moves_bytes_between_pipes);
 	RUN_ON(poll_reports_what_was_asked);
 	RUN_ON(accept_and_connect_meet);
-	RUN_ON(bad_descriptors_end_through_poll);
+	RUN_ON(bad_fds_complete_with_ebadf);
 	RUN_ON(cancel_works_in_every_state);
 	RUN_ON(cancel_fd_ends_all_and_the_peer_sees_the_close);
-	RUN_ON(a_number_reused_behind_our_back_works);
-	RUN_ON(many_waiters_on_one_descriptor_share_its_events);
-	RUN_ON(partial_writes_resets_and_broken_pipes_tell);
+	RUN_ON(an_fd_reused_without_a_cancel_fd_works);
+	RUN_ON(several_ops_on_one_fd_share_its_events);
+	RUN_ON(short_writes_resets_and_broken_pipes_are_reported);
 	RUN_ON(nonblocking_files_may_say_eagain_and_others_never);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random submissions, cancellations, closes and reopenings on many byte streams: every byte
- * arrives once and in order, every op comes back once, with an allowed result. */
+/* Random submissions, cancellations, closes and reopened sockets on many byte streams.
+ * Every byte arrives once and in order. Every op completes once, with an allowed
+ * result. */
 #include "each.h"
 
 #include <inttypes.h>
@@ -22,7 +23,7 @@ struct stream {
 
 static struct stream st[STREAMS];
 static uint64_t rng;
-static uint64_t results[4]; /* data, cancelled, badf, polled */
+static uint64_t results[4]; /* bytes received, cancelled, bad fd, polled */
 
 static uint32_t draw(uint32_t n)
 {
@@ -58,7 +59,8 @@ static void on_done(struct io_op *op)
 		return;
 	}
 	if (op->res > 0) {
-		/* what a cancelled receive still got counts; a closed stream is forgotten */
+		/* bytes that a cancelled receive still got count; those of a closed
+		 * stream do not */
 		for (int i = 0; i < op->res && !s->closing; i++)
 			CHECK_EQ((uint8_t)s->buf[i], s->next_in++);
 		results[0]++;
@@ -119,7 +121,7 @@ static void step(struct stream *s)
 			R.ops->cancel(&R, &s->poll);
 		}
 		break;
-	case 7: /* close; sometimes behind the back once nobody waits */
+	case 7: /* close; cancel_fd first, close only when no op is pending */
 		if (draw(8))
 			break;
 		s->closing = true;

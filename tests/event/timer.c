@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wheel against a model that keeps every timer in a flat array. */
+/* The timer wheel against a model that keeps every timer in a flat array, its sleeps,
+ * its cost, and use by several kernel threads. */
 #include "test.h"
 
 #include <inttypes.h>
@@ -31,9 +32,10 @@ static struct wheel wheel;
 
 #define N 4096
 static struct timer timers[N];
-static bool armed[N], was_past[N], resting[N]; /* resting: perhaps still in the wheel */
+static bool armed[N], was_past[N], resting[N]; /* resting: it may still be in the
+					        * wheel */
 
-/* A span between 0 and years, each magnitude as likely. */
+/* A span between 0 and years; each order of magnitude is equally likely. */
 static int64_t span(void)
 {
 	return (int64_t)(draw() & ((UINT64_C(1) << (draw() % 57)) - 1));
@@ -64,7 +66,8 @@ static void expire_and_compare(int64_t now)
 			CHECK(hit[i].timer == &timers[k]);
 			CHECK(timers[k].due <= now);
 			CHECK(!timers[k].wheel);
-			/* buckets in order; what was past due when added is exempt */
+			/* ticks fire in order, except timers that were past due when
+			 * they were added */
 			if (!was_past[k]) {
 				uint64_t tick =
 				    (uint64_t)timers[k].when >> WHEEL_TICK_BITS;
@@ -101,7 +104,8 @@ static void a_million_random_operations_match_the_model(void)
 				timer_arm(&wheel, &timers[k], k, now - 100000 + span());
 				armed[k] = true;
 				resting[k] = false;
-				/* or rested from a past time, and is filed there still */
+				/* a timer that rested from a past time is still linked
+				 * there */
 				was_past[k] = timers[k].when <= now;
 			}
 			break;
@@ -143,8 +147,8 @@ static void a_million_random_operations_match_the_model(void)
 	CHECK(wheel_next(&wheel) == TIME_NEVER);
 }
 
-/* Without deletions wheel_next is exact, so jumping from one to the next fires each timer at
- * its own nanosecond. */
+/* Without deletions wheel_next is exact, so a jump to each of its results fires each
+ * timer at its own nanosecond. */
 static void next_is_exact_when_nothing_was_deleted(void)
 {
 	struct timer_hit hit[4];
@@ -195,9 +199,9 @@ static void never_is_refused_and_the_past_is_due_at_once(void)
 }
 
 #define MANY 200000
-/* A lone timer is met exactly; of a crowd never a later one than the slack allows, and never
- * one beyond the last. */
-static void a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly(void)
+/* The sleep ends exactly at the time of a lone timer. With several timers it ends at
+ * the time of one of them, and no later than the slack after the first. */
+static void one_sleep_serves_several_timers_and_a_lone_one_exactly(void)
 {
 	unsigned joined = 0;
 
@@ -230,7 +234,7 @@ static void a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly(void)
 	CHECK(joined > 2000);
 }
 
-static void one_at_the_end_of_time_is_met_too(void)
+static void the_sleep_ends_for_the_latest_possible_timer(void)
 {
 	wheel_init(&wheel, 0);
 	timers[0] = (struct timer){ 0 };
@@ -247,7 +251,7 @@ static int64_t cpu_now(void)
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 
-/* The processor time of `many` timers of one tick. */
+/* The CPU time that many timers in one tick cost. */
 static int64_t fire_in_one_tick(struct timer *t, unsigned many)
 {
 	struct timer_hit hit[64];
@@ -273,18 +277,20 @@ static void two_hundred_thousand_in_one_tick_cost_linear_time(void)
 	struct timer *t = calloc(MANY, sizeof(*t));
 	int64_t few, many;
 
-	fire_in_one_tick(t, MANY); /* warm */
+	fire_in_one_tick(t, MANY); /* warms the caches */
 	few = fire_in_one_tick(t, MANY / 25);
 	many = fire_in_one_tick(t, MANY);
 	printf("# %lld us for %d, %lld us for %d\n", (long long)few / 1000, MANY / 25,
 	       (long long)many / 1000, MANY);
-	/* 25 times as many; quadratic is 625 times. Of the processor's time, not the wall's. */
+	/* 25 times as many timers take 25 times as long if the time is linear, 625
+	 * times if it is quadratic */
 	CHECK(many < 150 * few);
 	free(t);
 }
 
-/* A wait that is over leaves its timer; the next one puts it off; it goes by itself. */
-static void a_resting_timer_is_put_off_and_goes_by_itself(void)
+/* A wait that is over leaves its timer in the wheel. The next wait moves its due time;
+ * a resting timer leaves the wheel when it expires. */
+static void a_resting_timer_is_reused_and_expires_without_a_hit(void)
 {
 	struct timer_hit hit[4];
 	int64_t now = 5 * NS_PER_SEC;
@@ -296,15 +302,16 @@ static void a_resting_timer_is_put_off_and_goes_by_itself(void)
 	timer_arm(&wheel, &t, 1, now + 1000);
 	timer_rest(&wheel, &t);
 	timer_arm(&wheel, &t, 2, now + NS_PER_SEC);
-	CHECK_EQ(wheel_next(&wheel), now + 1000); /* one vain look, then: */
+	CHECK_EQ(wheel_next(&wheel), now + 1000); /* it expires once without a hit */
 	CHECK_EQ(wheel_expire(&wheel, now + 1000, hit, 4), 0);
 	CHECK_EQ(wheel_next(&wheel), now + NS_PER_SEC);
 	timer_rest(&wheel, &t);
-	timer_arm(&wheel, &t, 3, now + NS_PER_MS); /* earlier: moved at once */
+	timer_arm(&wheel, &t, 3, now + NS_PER_MS); /* an earlier time: it moves at
+						    * once */
 	CHECK_EQ(wheel_next(&wheel), now + NS_PER_MS);
 	CHECK_EQ(wheel_expire(&wheel, now + NS_PER_MS, hit, 4), 1);
 	CHECK(hit[0].timer == &t && hit[0].token == 3);
-	timer_rest(&wheel, &t); /* it has fired: nothing to do */
+	timer_rest(&wheel, &t); /* it has fired, so this does nothing */
 	timer_arm(&wheel, &t, 4, now + NS_PER_SEC);
 	timer_rest(other, &t); /* its thread woke on another vp */
 	CHECK_EQ(wheel_count(&wheel), 0);
@@ -329,7 +336,7 @@ static uint64_t hits[THREADS], lost[THREADS];
 
 struct owned {
 	struct timer t;
-	uint32_t fired; /* the expirer writes, its owner reads */
+	uint32_t fired; /* the expirer writes, the owner of the timer reads */
 };
 static struct owned owned[THREADS];
 
@@ -398,9 +405,9 @@ int main(void)
 	RUN(a_million_random_operations_match_the_model);
 	RUN(next_is_exact_when_nothing_was_deleted);
 	RUN(never_is_refused_and_the_past_is_due_at_once);
-	RUN(a_resting_timer_is_put_off_and_goes_by_itself);
-	RUN(a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly);
-	RUN(one_at_the_end_of_time_is_met_too);
+	RUN(a_resting_timer_is_reused_and_expires_without_a_hit);
+	RUN(one_sleep_serves_several_timers_and_a_lone_one_exactly);
+	RUN(the_sleep_ends_for_the_latest_possible_timer);
 	RUN(two_hundred_thousand_in_one_tick_cost_linear_time);
 	RUN(parallel_add_and_delete_fires_or_deletes_exactly_once);
 	return 0;

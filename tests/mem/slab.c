@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Type-stable objects: what a late look at them may rely on. */
+/* Slabs of type-stable objects: what code may rely on that looks at a freed object, and
+ * how free objects are returned to the kernel. */
 #include "test.h"
 
 #include <pthread.h>
@@ -64,10 +65,11 @@ static void a_freed_object_keeps_all_but_its_first_word(void)
 	slab_walk(&s, count, &after);
 	CHECK_EQ(before, after);
 	CHECK(reused >=
-	      200 - (before - 200)); /* the rest of the last batch is as good */
+	      200 - (before - 200)); /* the rest of the last batch may be used as
+				      * well */
 }
 
-static void the_last_freed_comes_back_first(void)
+static void the_object_freed_last_is_reused_first(void)
 {
 	static struct slab s;
 	struct slab_cache c = { 0 };
@@ -99,7 +101,7 @@ static void a_walk_sees_every_object_once(void)
 	CHECK_EQ(s.live, 5000);
 }
 
-static void flushed_objects_serve_others(void)
+static void flushed_objects_are_reused(void)
 {
 	static struct slab s;
 	struct slab_cache c = { 0 };
@@ -120,10 +122,10 @@ static void flushed_objects_serve_others(void)
 	CHECK_EQ(s.live, n);
 	n = 0;
 	slab_walk(&s, count, &n);
-	CHECK_EQ(n, s.live); /* nothing new was made */
+	CHECK_EQ(n, s.live); /* no new object was made */
 }
 
-/* --- kept slabs --- */
+/* --- unused slabs are returned to the kernel --- */
 
 static uint64_t highest;
 
@@ -141,7 +143,7 @@ static void a_round(struct slab *s)
 		;
 }
 
-static void what_nobody_needs_for_a_round_is_given_back(void)
+static void objects_unused_for_a_round_are_returned(void)
 {
 	enum { N = 20000 };
 	static struct thing *t[N];
@@ -157,7 +159,7 @@ static void what_nobody_needs_for_a_round_is_given_back(void)
 	for (int i = 0; i < N; i++)
 		if (i % 1000)
 			slab_put(&s, NULL, t[i]);
-	a_round(&s); /* they are only counted */
+	a_round(&s); /* the first round only counts them */
 	CHECK_EQ(s.ngone, 0);
 	CHECK(slab_keep_more(&s));
 	a_round(&s);
@@ -186,7 +188,7 @@ static void cold_objects_are_used_before_new_ones(void)
 		for (int i = 0; i < N; i++) {
 			t[i] = slab_get(&s, NULL);
 			CHECK(!t[i]->link);
-			CHECK_EQ(t[i]->body[5], 0); /* nobody else's */
+			CHECK_EQ(t[i]->body[5], 0); /* no object of another owner */
 			t[i]->body[5] = 1;
 		}
 		CHECK_EQ(s.ngone, 0);
@@ -205,7 +207,7 @@ static void cold_objects_are_used_before_new_ones(void)
 	CHECK_EQ(before, after);
 }
 
-static void what_is_needed_again_stays(void)
+static void objects_used_since_the_last_round_stay(void)
 {
 	enum { N = 1000 };
 	static struct thing *t[N];
@@ -249,8 +251,8 @@ static void *trades(void *arg)
 	return NULL;
 }
 
-/* Nobody's object is taken for a free one, on pages shared with those that are. */
-static void who_trades_meanwhile_keeps_what_he_has(void)
+/* No object in use is taken for a free one, also on pages that hold free ones. */
+static void objects_in_use_are_not_returned(void)
 {
 	static struct slab s;
 	pthread_t id[2];
@@ -331,14 +333,14 @@ int main(void)
 {
 	RUN(new_memory_is_zero_and_aligned);
 	RUN(a_freed_object_keeps_all_but_its_first_word);
-	RUN(the_last_freed_comes_back_first);
+	RUN(the_object_freed_last_is_reused_first);
 	RUN(a_walk_sees_every_object_once);
-	RUN(flushed_objects_serve_others);
+	RUN(flushed_objects_are_reused);
 	RUN(objects_larger_than_a_chunk_work);
-	RUN(what_nobody_needs_for_a_round_is_given_back);
+	RUN(objects_unused_for_a_round_are_returned);
 	RUN(cold_objects_are_used_before_new_ones);
-	RUN(what_is_needed_again_stays);
-	RUN(who_trades_meanwhile_keeps_what_he_has);
+	RUN(objects_used_since_the_last_round_stay);
+	RUN(objects_in_use_are_not_returned);
 	RUN(no_object_has_two_owners);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks: guards that fault, reuse that is hot, a million of them in an untuned
- * process. Run without arguments it checks each guard kind in a child of its own. */
+/* Stacks: guards that fault, reuse of the last freed stack, memory that is returned to
+ * the kernel, and a million stacks in a process with default limits. Without arguments,
+ * the program runs all tests for each kind of guard, each in a child. */
 #include "test.h"
 
 #include <pthread.h>
@@ -31,7 +32,8 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 	siglongjmp(after_fault, 1);
 }
 
-/* The keeper comes round: once to see what nobody needs, once to give it back. */
+/* Two rounds of the keeper: the first counts unused stacks, the second returns their
+ * memory. */
 static unsigned keep(void)
 {
 	unsigned n = 0;
@@ -64,8 +66,8 @@ static size_t status_kb(const char *key)
 {
 	char line[256];
 	size_t kb = 0;
-	/* the counters in status are sums of batches; those of the page walk are exact
-	 */
+	/* the counters in status are sums of batches; those of the page walk are
+	 * exact */
 	FILE *f = fopen(
 	    strcmp(key, "Rss") ? "/proc/self/status" : "/proc/self/smaps_rollup", "r");
 
@@ -77,7 +79,7 @@ static size_t status_kb(const char *key)
 	return kb;
 }
 
-static void guard_kind_is_what_was_asked(void)
+static void guard_kind_is_the_requested_one(void)
 {
 	const char *want = getenv("UK_GUARD");
 
@@ -89,7 +91,7 @@ static void guard_kind_is_what_was_asked(void)
 		printf("guard: %s\n", stack_guard_kind());
 }
 
-static void guard_faults_and_nothing_else_does(void)
+static void only_the_guard_faults(void)
 {
 	for (unsigned order = STACK_MIN_ORDER; order <= 23; order++) {
 		struct stack_cache c;
@@ -132,7 +134,7 @@ static void only_guards_are_found(void)
 	stack_put(NULL, s, ORDER);
 }
 
-static void last_freed_comes_back_first(void)
+static void the_stack_freed_last_is_reused_first(void)
 {
 	struct stack_cache c;
 	unsigned color;
@@ -178,7 +180,7 @@ static void pool_serves_other_caches_before_new_stacks(void)
 	stack_cache_flush(&b);
 }
 
-static void colours_spread_over_sixteen_lines(void)
+static void colours_use_sixteen_cache_lines(void)
 {
 	unsigned seen = 0, color;
 	static void *s[256];
@@ -229,7 +231,7 @@ static void empty(unsigned kind)
 		stack_put(NULL, crowd[i], kind);
 }
 
-static void what_nobody_needs_goes_back_and_serves_again(void)
+static void memory_of_unused_stacks_is_returned(void)
 {
 	size_t before, rss;
 	unsigned color;
@@ -242,7 +244,8 @@ static void what_nobody_needs_goes_back_and_serves_again(void)
 	CHECK(rss > before + 80000);
 	CHECK(keep() >= CROWD / MAG_BATCH);
 	CHECK(!stack_keep_more());
-	CHECK(status_kb("Rss") < before + (UK_ASAN ? 30000 : 1000)); /* the shadow */
+	CHECK(status_kb("Rss") < before + (UK_ASAN ? 30000 : 1000)); /* the shadow
+								      * memory stays */
 	for (int i = 0; i < CROWD; i++) {
 		CHECK((crowd[i] = stack_get(NULL, 15, &color)));
 		CHECK_EQ(crowd[i][32767], 0);
@@ -252,14 +255,15 @@ static void what_nobody_needs_goes_back_and_serves_again(void)
 	empty(15);
 }
 
-static void what_is_needed_stays(void)
+static void memory_of_needed_stacks_stays(void)
 {
 	size_t rss;
 
 	fill(15);
 	stack_keep_begin();
 	empty(15);
-	stack_keep_begin(); /* the pool was empty since the last round: all of it was needed */
+	stack_keep_begin(); /* the pool was empty at some time since the last round, so
+			     * all of it was needed */
 	CHECK(!stack_keep_step());
 	rss = status_kb("Rss");
 	fill(15);
@@ -268,9 +272,9 @@ static void what_is_needed_stays(void)
 	keep();
 }
 
-/* One stack of each slab in use keeps the others from being mapped anew, not from being cold;
- * its own memory is not touched. */
-static void cold_neighbours_harm_nobody(void)
+/* One stack of each slab stays in use. The others of the slab may become cold, but are
+ * not unmapped. The memory of the one in use is not touched. */
+static void cold_stacks_do_not_affect_others_in_the_slab(void)
 {
 	unsigned color;
 
@@ -291,12 +295,12 @@ static void cold_neighbours_harm_nobody(void)
 	for (int i = 0; i < CROWD; i++)
 		crowd[i][STACK_GUARD] = (char)i;
 	for (int i = 0; i < CROWD; i++)
-		CHECK_EQ(crowd[i][STACK_GUARD], (char)i); /* no two are the same */
+		CHECK_EQ(crowd[i][STACK_GUARD], (char)i); /* no two stacks overlap */
 	empty(15);
 	keep();
 }
 
-static void page_tables_go_too(void)
+static void page_tables_are_returned_too(void)
 {
 	size_t before = status_kb("VmPTE"), full;
 
@@ -308,7 +312,7 @@ static void page_tables_go_too(void)
 	CHECK(status_kb("VmPTE") < before + (full - before) / 4);
 }
 
-static void a_guard_is_as_large_as_asked(void)
+static void a_guard_is_at_least_as_large_as_requested(void)
 {
 	static const size_t sizes[] = {
 		1, 4096, 4097, 65536, 100000, 1 << 20, 16 << 20
@@ -343,7 +347,7 @@ static void a_guard_is_as_large_as_asked(void)
 				 (size_t)1 << (order == 32 ? 33 : order));
 }
 
-static void orders_are_the_smallest_that_hold(void)
+static void stack_order_is_the_smallest_that_fits(void)
 {
 	CHECK_EQ(stack_order(0), STACK_MIN_ORDER);
 	CHECK_EQ(stack_order(8192), 13);
@@ -387,8 +391,8 @@ static void locked_memory_has_guards_too(void)
 
 	CHECK_EQ(getrlimit(RLIMIT_MEMLOCK, &rl), 0);
 	if (geteuid() && rl.rlim_cur < ((rlim_t)64 << 20))
-		return; /* a stack is too large to be locked */
-	/* such memory refuses guard markers */
+		return; /* a stack is larger than the limit of locked memory */
+	/* locked memory refuses guard markers (MADV_GUARD_INSTALL) */
 	if (mlockall(MCL_FUTURE | MCL_ONFAULT))
 		return;
 	s = stack_get(NULL, 24, &color);
@@ -399,7 +403,7 @@ static void locked_memory_has_guards_too(void)
 	stack_put(NULL, s, 24);
 }
 
-/* But for the slabs in which somebody has one. */
+/* Except the slabs in which a stack is in use. */
 static void free_stacks_leave_the_address_space(void)
 {
 	enum { BIG = 24, MANY = 100, ALONE = 16 };
@@ -475,7 +479,7 @@ static void no_stack_has_two_owners(void)
 	CHECK_EQ(owned_twice, 0);
 }
 
-static void rationed_ones_keep_little(void)
+static void rationed_stacks_keep_little_memory(void)
 {
 	enum { BIG = 24, MANY = 50 };
 	size_t size = status_kb("VmSize");
@@ -484,7 +488,7 @@ static void rationed_ones_keep_little(void)
 	unsigned color;
 
 	if (!strcmp(stack_guard_kind(), "PROT_NONE"))
-		return; /* all mappings are used up by now */
+		return; /* the process may make no more mappings at this point */
 	stack_ration();
 	stack_cache_init(&c);
 	for (int i = 0; i < MANY; i++)
@@ -495,7 +499,7 @@ static void rationed_ones_keep_little(void)
 	no_stack_has_two_owners();
 }
 
-/* Where the kernel can do that; each of them must fault all the same. */
+/* If the kernel can do that (process_madvise). Each guard must fault all the same. */
 static void many_guards_are_installed_by_few_calls(void)
 {
 	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -540,7 +544,7 @@ static void a_million_stacks_need_no_tuning(void)
 	stack_cache_init(&c);
 	while (stack_get(NULL, ORDER, &color))
 		if (stack_mapped() - before >= 1000)
-			break; /* reused ones are used up */
+			break; /* no stacks are left to reuse */
 	for (n = 0; n < 1000000; n++)
 		if (!stack_get(&c, ORDER, &color))
 			break;
@@ -579,25 +583,25 @@ static void a_full_address_space_gives_null(void)
 	while (n < 100000 && stack_get(NULL, 20, &color))
 		n++;
 	setrlimit(RLIMIT_AS, &old);
-	CHECK(n >= 60 && n <= 200); /* not only the slabs that fit whole */
+	CHECK(n >= 60 && n <= 200); /* it also uses slabs smaller than the usual ones */
 	CHECK(stack_get(NULL, 20, &color));
 }
 
 static int all(void)
 {
-	RUN(guard_kind_is_what_was_asked);
-	RUN(guard_faults_and_nothing_else_does);
+	RUN(guard_kind_is_the_requested_one);
+	RUN(only_the_guard_faults);
 	RUN(only_guards_are_found);
-	RUN(last_freed_comes_back_first);
+	RUN(the_stack_freed_last_is_reused_first);
 	RUN(pool_serves_other_caches_before_new_stacks);
-	RUN(colours_spread_over_sixteen_lines);
+	RUN(colours_use_sixteen_cache_lines);
 	RUN(trim_keeps_what_is_above_sp);
-	RUN(what_nobody_needs_goes_back_and_serves_again);
-	RUN(what_is_needed_stays);
-	RUN(cold_neighbours_harm_nobody);
-	RUN(page_tables_go_too);
-	RUN(a_guard_is_as_large_as_asked);
-	RUN(orders_are_the_smallest_that_hold);
+	RUN(memory_of_unused_stacks_is_returned);
+	RUN(memory_of_needed_stacks_stays);
+	RUN(cold_stacks_do_not_affect_others_in_the_slab);
+	RUN(page_tables_are_returned_too);
+	RUN(a_guard_is_at_least_as_large_as_requested);
+	RUN(stack_order_is_the_smallest_that_fits);
 	RUN(guard_survives_fork);
 	RUN(locked_memory_has_guards_too);
 	RUN(free_stacks_leave_the_address_space);
@@ -606,7 +610,7 @@ static int all(void)
 	RUN(a_full_address_space_gives_null);
 	RUN(a_million_stacks_need_no_tuning);
 	RUN(prot_none_guards_end_in_null_and_a_hint);
-	RUN(rationed_ones_keep_little); /* from here on all are */
+	RUN(rationed_stacks_keep_little_memory); /* last: rationing stays on */
 	return 0;
 }
 
@@ -619,7 +623,8 @@ int main(int argc, char **argv)
 		int ret = all();
 
 		fflush(NULL);
-		_Exit(ret); /* the leak checker needs mappings, and none are left */
+		_Exit(ret); /* not exit: the leak checker needs mappings, and no more
+			     * can be made */
 	}
 	for (size_t i = 0; i < array_size(kinds); i++) {
 		pid_t pid;

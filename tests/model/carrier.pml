@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* carrier.pml - who has a carrier of the JVM runtime (the table in CarrierThread.java): slice,
- * keep, release, out and blockFor against Watch and PicoRuntime.take.
+/* carrier.pml - which OS thread has a carrier of the JVM runtime (the table in
+ * CarrierThread.java): slice, keep, release, out and blockFor against Watch and
+ * PicoRuntime.take.
  *
- * One carrier, three OS threads. The Watch takes the carrier from whoever is in a slice,
- * whenever it likes; a thread blocks whenever it likes.
+ * One carrier, three OS threads. At any moment, the Watch may take the carrier from a
+ * thread that is in a slice, and a thread may block.
  *
- * Memory: all that is shared is volatile; the stores that are lazySet are releases of the
- * thread's own state, which only make the Watch see SLICE late.
+ * Memory: all shared variables are volatile. The lazySet stores are releases of the
+ * thread's own state, so the Watch may see SLICE late; nothing else depends on their
+ * order.
  *
- * Checked: one thread at a time touches what belongs to the carrier; the carrier is never
- * lost or doubled; a thread that is spare has none; nobody waits for ever (invalid end).
+ * Checked: at most one thread at a time touches what belongs to the carrier; the
+ * carrier is never lost or doubled; a spare thread has none; no thread waits for ever
+ * (an invalid end state).
  *
- * Must fail: -DNO_LOCK (a thread leaves LOST without the lock) -DKEEP_BY_STORE (keep without
- * compare-and-set) -DTAKE_BUSY (the Watch takes it from who keeps it, too) -DNO_OUT (a slice
- * ends by a store)
- */
+ * Must fail: -DNO_LOCK (a thread leaves LOST without the lock) -DKEEP_BY_STORE (keep
+ * without compare-and-set) -DTAKE_BUSY (the Watch also takes the carrier from a thread
+ * that keeps it) -DNO_OUT (a slice ends by a store) */
 #define N 3
 #define OUT 0
 #define SLICE 1
@@ -25,7 +27,7 @@ byte hold[N];
 bool carrier[N];             /* CarrierThread.carrier != null */
 bool spare[N];
 bool lock;                   /* rt.lost */
-bool hand;                   /* ghost: between two threads */
+bool hand;                   /* ghost: the carrier is on its way between two threads */
 byte touching;               /* ghost */
 bool blocked[N], go[N];      /* Fiber.blocked, Fiber.go */
 
@@ -44,8 +46,9 @@ inline give(t)
 	carrier[t] = true
 }
 
-/* PicoRuntime.replace: a spare thread gets it; where there is none the runtime makes one,
- * which hands it over to a thread that is blocked (and is forgotten here) */
+/* PicoRuntime.replace: a spare thread gets the carrier. If there is none, the runtime
+ * makes one, which hands the carrier to a thread that is blocked; the model leaves the
+ * new thread out. */
 inline replace()
 {
 	atomic {
@@ -103,9 +106,10 @@ proctype thread(byte t)
 end:
 	do
 	:: carrier[t] ->
-		/* next(): the queue and the selector are this thread's */
+		/* next(): the queue and the selector belong to this thread */
 		touch();
-		/* a fiber whose OS thread is blocked is ready: hand over */
+		/* a fiber whose OS thread is blocked has become ready: hand the carrier
+		 * over */
 		if
 		:: atomic { blocked[0] && !go[0] && t != 0 -> other = 0 }
 			goto handover

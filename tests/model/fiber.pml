@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fiber.pml - the wait of a fiber of the JVM runtime (Fiber.java): begin, claim, retract,
- * abandon, wake, stopAgain and unwound; park with its permit, sleep, a timer, an interrupt.
+/* fiber.pml - the wait of a fiber of the JVM runtime (Fiber.java): begin, claim,
+ * retract, abandon, wake, stopAgain and unwound; park with its permit, sleep, a timer,
+ * an interrupt.
  *
- * A fiber waits for a flag, as programs do (`while (!flag) park()`), and then for another
- * one, or yields and sleeps. Each flag has its setter, which unparks; a timer may fire early
- * or late; besides, one thread interrupts, or one saves the frames while it is parked.
- * (The interrupt of a fiber that has no carrier: lent.pml.)
+ * A fiber waits for a flag, as programs do (`while (!flag) park()`), and then for
+ * another flag, or yields and sleeps. Each flag has a setter, which unparks the fiber.
+ * A timer may fire early or late. One more thread interrupts the fiber, or saves its
+ * frames while it is parked. (The interrupt of a fiber that has no carrier is in
+ * lent.pml.)
  *
- * Memory: state, wait, waiter, permit and interrupted are volatile; waitKind is plain and
- * is written before wait, which its readers read first.
+ * Memory: state, wait, waiter, permit and interrupted are volatile. waitKind is plain;
+ * it is written before wait, and its readers read wait first.
  *
- * Checked: the fiber is queued once for each stop, and never while its stack is in use or
- * its frames are being saved; a sleep ends by its time, an interrupt or an error; no timer
- * outlives its wait; no unpark is lost (an invalid end state).
+ * Checked: the fiber is queued once for each stop, and never while its stack is in use
+ * or its frames are being saved; a sleep ends because its time has passed, by an
+ * interrupt or by an error; no timer outlives its wait; no unpark is lost (an invalid
+ * end state).
  *
- * Must fail: -DNO_RECHECK -DCLAIM_BY_STORE -DPARK_BY_STORE -DQUEUE_STOPPING -DKEEP_TIMER
- */
+ * Must fail: -DNO_RECHECK -DCLAIM_BY_STORE -DPARK_BY_STORE -DQUEUE_STOPPING
+ * -DKEEP_TIMER */
 #define READY 1
 #define RUNNING 2
 #define STOPPING 3
@@ -31,11 +34,11 @@ bool permit, interrupted;
 byte waiter;            /* the ticket of the Timers.Entry, or 0 */
 byte timer;             /* the entry in the heap: its ticket, or 0 */
 bool flag[2];
-bool two;               /* a second flag, not a sleep */
+bool two;               /* a second flag instead of a sleep */
 bool queued;            /* in the scheduler's queue */
 bool on = true;         /* ghost: on an OS thread's stack */
-bool saving;            /* ghost: somebody reads the frames */
-bool timedOut, thrown;  /* what the claimer of a sleep stored */
+bool saving;            /* ghost: a thread reads the frames */
+bool timedOut, thrown;  /* stored by the thread that claimed a sleep */
 
 #define odd(t) ((t) % 2 == 1)
 
@@ -129,7 +132,8 @@ inline unwound(was)
 	fi
 }
 
-/* The primitive unwinds the stack, its carrier calls unwound(); later one takes it again. */
+/* The primitive unwinds the stack and the fiber's carrier calls unwound(). Later a
+ * carrier runs the fiber again. */
 inline stop()
 {
 	on = false;
@@ -148,7 +152,7 @@ inline begin(k, w)
 	wait = t
 }
 
-/* Timers.add: who has claimed the wait before may not have seen the entry */
+/* Timers.add: a thread that claimed the wait before may not have seen the entry */
 inline add()
 {
 	timer = t;
@@ -241,7 +245,8 @@ proctype fiber()
 					if
 					:: won
 					:: else ->
-						/* who has claimed it is about to say so */
+						/* the thread that claimed the wait is
+						 * about to wake the fiber */
 						if
 						:: state == STOPPING -> stop()
 						:: else

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.pml - two who take a vp's owner word from its carrier: the monitor, by what the kernel
- * tells and by its own looks (src/act/monitor.c), and a fork, which shuts the gate
- * (src/life/fork.c; handoff_stop, handoff_go in src/sched/handoff.c; src/sched/gate.c).
+/* gate.pml - two kernel threads that take a vp's owner word from its carrier: the
+ * monitor, after an event from the kernel or after its own look (src/act/monitor.c),
+ * and a fork, which shuts the gate (src/life/fork.c; handoff_stop, handoff_go in
+ * src/sched/handoff.c; src/sched/gate.c).
  *
- * One vp, two carriers, of which one begins as a spare. The kernel tells of a carrier that
- * blocks outside the runtime: once, twice, or not at all; it may be back, and gone again, when
- * the monitor hears of it. Carrier 0 may block for ever. The process forks once.
+ * One vp, two carriers, one of which starts as a spare. If a carrier blocks outside the
+ * runtime, the kernel reports this once, twice or not at all. When the monitor receives
+ * the event, the carrier may be back, and may have blocked again. Carrier 0 may block
+ * for ever. The process forks once.
  *
- * Memory: as in handoff.pml, whose protocol this is: in_rt is written by plain stores, which may
- * sit in a buffer of one entry until the carrier's next locked instruction, or membarrier.
+ * Memory: as in handoff.pml, which models the same protocol. in_rt is written by plain
+ * stores, which may stay in a store buffer of one entry until the carrier's next locked
+ * instruction, or until a membarrier.
  *
- * Checked: never two carriers inside with the vp; nobody is inside, or comes in, while the
- * address space is copied; nobody waits for ever but who may block so. (That the vp is used
- * again and again, whoever blocks: handoff.pml.)
+ * Checked: two carriers are never inside the runtime with the vp; no carrier is inside,
+ * or enters, while the address space is copied; no thread waits for ever, except where
+ * it may block for ever. (That the vp is used again and again, whichever carrier
+ * blocks, is checked in handoff.pml.)
  *
- * Must fail: -DNO_WATCH_LOCK (the monitor is not kept out: it takes back the fork's mark)
- * -DNO_MEMBARRIER (in the fork) -DONE_LOOK (owners are not read again after the carriers)
- * -DNO_GATE (who finds the mark takes the vp back at once) -DSTOPPED_STAYS (a spare that is
- * given the vp still counts as one who stands)
- */
+ * Must fail: -DNO_WATCH_LOCK (the fork does not lock out the monitor, which removes the
+ * fork's mark) -DNO_MEMBARRIER (in the fork) -DONE_LOOK (the fork does not read the
+ * owners again after the carriers) -DNO_GATE (a carrier that finds the mark takes the
+ * vp back at once) -DSTOPPED_STAYS (a spare that is given the vp still counts as
+ * stopped) */
 #define NOBODY 0
 #define OWN(c) (((c) + 1) * 2)
 #define REV(c) (OWN(c) + 1)  /* C | VP_REVOKING */
@@ -30,7 +34,7 @@ bool in_rt[2], has_vp[2], parked[2], wake[2], stopped[2];
 bool orphan, shut;
 bool buf[2], buf_val[2];
 bool watch_lock, spares_lock;
-byte told;                   /* the signal that waits: carrier + 1 */
+byte told;                   /* the signal that is pending: carrier + 1 */
 byte inside;                 /* ghost */
 bool copying;                /* ghost */
 
@@ -42,7 +46,7 @@ inline store_in_rt(c, v)
 	atomic { drain(c); buf[c] = true; buf_val[c] = v }
 }
 
-/* Under the spares lock. */
+/* The caller holds the spares lock. */
 inline wake_up(c)
 {
 	parked[c] = false;
@@ -66,7 +70,7 @@ inline vp_give()
 	}
 }
 
-/* The processor drains when it likes. */
+/* The CPU drains its store buffer at any moment. */
 active [2] proctype Cpu()
 {
 end:	do
@@ -140,13 +144,14 @@ proctype Carrier(byte c)
 		atomic { inside++; assert(inside == 1 && !copying) }
 		atomic { assert(!copying && (owner == OWN(c) || owner == REV(c))); inside-- }
 		store_in_rt(c, false);
-		/* user code; or it blocks, and the kernel tells if there is room */
+		/* user code; or the carrier blocks, and the kernel reports it if no
+		 * event is pending */
 		if
 		:: true
 		:: atomic { true -> drain(c) };
 			if
 			:: told = c + 1
-			:: true /* lost */
+			:: true /* the event is lost */
 			fi;
 			if
 			:: true
@@ -187,7 +192,7 @@ end:	do
 			v = told - 1;
 			if
 			:: told = 0
-			:: true /* it comes once more */
+			:: true /* the same event comes once more */
 			fi
 		}
 		acquire(watch_lock);
@@ -206,7 +211,7 @@ end:	do
 
 #define STANDS(c) (!in_rt[c] || stopped[c])
 
-/* handoff_stop: true with the spares lock */
+/* handoff_stop: returns with the spares lock if true */
 inline handoff_stop()
 {
 	acquire(spares_lock);

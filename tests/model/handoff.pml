@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handoff.pml - who owns a vp (the table in src/sched/handoff.h): handoff_in and
- * handoff_out (rt_enter, rt_exit) against vp_revoke, vp_give and enter_slow
+/* handoff.pml - which carrier owns a vp (the table in src/sched/handoff.h): handoff_in
+ * and handoff_out (rt_enter, rt_exit) against vp_revoke, vp_give and enter_slow
  * (src/sched/handoff.c).
  *
- * One vp, two carriers, and a monitor with two ways to find out: it looks, whenever it likes,
- * or the kernel tells it. Carrier 0 may block in the kernel for ever, outside the runtime, or
- * end there; carrier 1 may block for a while. Who blocks is told, but that may be lost, or come
- * when the carrier is back; who ends is told to nobody.
+ * One vp, two carriers, and a monitor. The monitor finds a blocked carrier in two ways:
+ * it looks at any moment, or the kernel reports the carrier. Carrier 0 may block in the
+ * kernel for ever, outside the runtime, or end there; carrier 1 may block for a while.
+ * The kernel reports a carrier that blocks, but the event may be lost, or arrive when
+ * the carrier is back. The end of a carrier is never reported.
  *
- * Memory: in_rt is written with plain stores, which may sit in a store buffer of one entry
- * per carrier (TSO) until the next locked instruction of that carrier, at any moment, or
- * until the monitor's membarrier.
+ * Memory: in_rt is written with plain stores, which may stay in a store buffer of one
+ * entry per carrier (TSO). The buffer drains at the carrier's next locked instruction,
+ * at any moment before that, or at the monitor's membarrier.
  *
- * Checked: never two carriers inside the runtime with the vp; who is inside is its owner;
- * an ownerless vp and a parked spare never wait for each other; and (liveness) the vp is
- * used again and again, even if carrier 0 is blocked or no more.
+ * Checked: two carriers are never inside the runtime with the vp; a carrier inside owns
+ * the vp; an ownerless vp and a parked spare never wait for each other; and (liveness)
+ * the vp is used again and again, even if carrier 0 is blocked or has ended.
  *
  * Must fail: -DNO_MEMBARRIER -DCHECK_FIRST (owner read before in_rt is set) -DNO_CHECK
  * (owner not read) -DNO_CAS (the monitor takes the vp with a plain store)
- * -DNO_ORPHAN_CHECK (a carrier parks without looking for an orphan)
- * -DNO_MONITOR -DNO_LOOKS (the monitor goes by what it is told; liveness only)
- */
+ * -DNO_ORPHAN_CHECK (a carrier parks without looking for an orphan) -DNO_MONITOR
+ * -DNO_LOOKS (the monitor acts only on events; liveness only) */
 #define NOBODY 0
 #define OWN(c) (((c) + 1) * 2)
 #define REV(c) (OWN(c) + 1)  /* C | VP_REVOKING */
@@ -36,14 +36,14 @@ byte inside;                 /* ghost: carriers in the runtime with the vp */
 
 #define drain(c) if :: buf[c] -> in_rt[c] = buf_val[c]; buf[c] = false :: else fi
 
-/* A plain store: the buffer has one entry, so an older one goes out first. */
+/* A plain store. The buffer has one entry, so an older store drains first. */
 inline store_in_rt(c, v)
 {
 	atomic { drain(c); buf[c] = true; buf_val[c] = v }
 }
 
-/* cas_seq_cst(&vp->owner, &o, C): a locked instruction drains the buffer first; on failure o
- * is what it saw. */
+/* cas_seq_cst(&vp->owner, &o, C): a locked instruction drains the buffer first. If it
+ * fails, o is the value that it saw. */
 inline reclaim(c)
 {
 	atomic {
@@ -56,7 +56,8 @@ inline reclaim(c)
 	}
 }
 
-/* Under the spares lock: to a spare, or to the orphans. */
+/* Gives the vp to a spare, or puts it into the list of orphans. The caller holds the
+ * spares lock. */
 inline vp_give()
 {
 	if
@@ -66,7 +67,7 @@ inline vp_give()
 	fi
 }
 
-/* The processor drains when it likes. */
+/* The CPU drains its store buffer at any moment. */
 active [2] proctype Cpu()
 {
 end:	do
@@ -105,14 +106,14 @@ inline enter_slow(c)
 	fi
 }
 
-/* It leaves its processor. */
+/* The carrier blocks in the kernel. */
 inline blocks(c)
 {
 	atomic {
 		drain(c);
 		if
 		:: told[c] = true
-		:: true /* the signal finds no room */
+		:: true /* the event is lost */
 		fi
 	}
 }
@@ -163,7 +164,7 @@ end_ended:		false
 	od
 }
 
-/* monitor_look and spotted, and vp_revoke by both, again and again */
+/* monitor_look and spotted, and vp_revoke called by both, again and again */
 proctype Monitor()
 {
 	byte v;
@@ -195,7 +196,8 @@ end:	do
 			atomic { drain(0); drain(1) } /* membarrier(PRIVATE_EXPEDITED) */
 #endif
 			if
-			:: in_rt[v] -> /* back off, or it has reclaimed it already */
+			:: in_rt[v] -> /* back off, unless the carrier has reclaimed the
+				        * vp already */
 				atomic { if :: owner == REV(v) -> owner = OWN(v) :: else fi }
 			:: else ->
 #ifdef NO_CAS

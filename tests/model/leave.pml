@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leave.pml - a number is left while threads are in calls on its file (io_leave, io_leave_end in
- * src/io/close.c; once_ready in src/io/until.c, wait_outside in src/io/call.c).
+/* leave.pml - in the preload library, an fd is closed while threads are in calls on its
+ * file (io_leave, io_leave_end in src/io/close.c; once_ready in src/io/until.c,
+ * wait_outside in src/io/call.c).
  *
- * Each of two threads makes a call that the reactor has to tell it when to make: it counts itself
- * as using the number, waits by it, is told, makes the call by it, and if others were faster does
- * so again. Meanwhile the program closes the number: who was counted goes on with a duplicate of
- * the file. The engine is the one that forgets files which are closed (epoll): a wait by the
- * number that began before is never told of.
+ * Each of two threads makes a call that must wait until the file is ready. The thread
+ * counts itself as a user of the fd, waits in the reactor by the fd, is told that the
+ * file is ready, and makes the call by the fd. If other threads were faster, it waits
+ * again. Meanwhile the program closes the fd, and each counted thread goes on with a
+ * duplicate of the file. The engine is epoll, which forgets a file that is closed: a
+ * wait by the fd that began before the close is never told.
  *
- * Checked: who was in his call before the leaving began does not go on by the number once it is
- * closed; nobody waits for ever, neither a thread nor who closes.
+ * Checked: a thread that was in its call before io_leave does not use the fd after the
+ * close; neither a thread nor the closer waits for ever.
  *
- * Must fail: -DCOUNT_LATE (a thread is counted from when it has been told) -DCOUNT_ROUNDS (it is
- * not counted between two rounds) -DONE_MOVE (who closes leads away once, and then only waits
- * for the count) -DNO_WAIT (he does not wait for it) -DNO_ANEW (he does not look again when the
- * number is closed)
- */
+ * Must fail: -DCOUNT_LATE (a thread is counted only from when it is told)
+ * -DCOUNT_ROUNDS (it is not counted between two rounds) -DONE_MOVE (the closer moves
+ * the waits once, and then only waits for the count) -DNO_WAIT (the closer does not
+ * wait for the count) -DNO_ANEW (the closer does not look again after the close) */
 #define N 2
 
 mtype = { NONE, WAITS, TOLD, MOVED, ANEW };
 
-mtype wait[N];  /* in the reactor, by the number */
-bool old[N];    /* the wait is for the file that the number was */
-byte count;     /* who is counted */
-bool counts[N]; /* ghost: is this one? */
-bool before[N]; /* ghost: it was in its call when the leaving began */
+mtype wait[N];  /* each thread's wait in the reactor, by the fd */
+bool old[N];    /* the wait is for the file before the close */
+byte count;     /* how many threads are counted */
+bool counts[N]; /* ghost: is this thread counted? */
+bool before[N]; /* ghost: it was in its call when io_leave began */
 bool dup[N];    /* it goes on with a duplicate */
-bool slot;      /* leaving[] has the number */
+bool slot;      /* leaving[] contains the fd */
 bool closed;
 
 inline begin_count(i)
@@ -53,7 +54,7 @@ proctype Thread(byte i)
 	begin_count(i);
 #endif
 	do
-	:: dup[i] -> break /* the file is held: nothing of this concerns it */
+	:: dup[i] -> break /* it holds the file itself: the close does not concern it */
 	:: !dup[i] && slot && counts[i] -> follow(i)
 	:: !dup[i] && !(slot && counts[i]) ->
 		atomic { wait[i] = WAITS; old[i] = !closed }
@@ -89,8 +90,8 @@ proctype Thread(byte i)
 	fi
 }
 
-/* Tells whoever waits, at any moment; but not of a file that it has forgotten, nor if nothing
- * happens to the file. */
+/* Tells a waiting thread at any moment, but not of a file that epoll has forgotten, nor
+ * if the file stays quiet. */
 proctype Reactor()
 {
 	bool quiet;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lent.pml - the interrupt of a fiber of the JVM runtime that may have lost its carrier:
- * Fiber.interrupt, testInterrupted, isInterrupted and sleep; PicoRuntime.lend, takeBack,
- * withdraw and hasLent; CarrierThread.out and found, the Watch's take and look.
+/* lent.pml - the interrupt of a fiber of the JVM runtime that may have lost its
+ * carrier: Fiber.interrupt, testInterrupted, isInterrupted and sleep; PicoRuntime.lend,
+ * takeBack, withdraw and hasLent; CarrierThread.out and found, the Watch's take and
+ * look.
  *
- * A fiber tests, sleeps, parks, yields, is in a call of the JDK that ends, at last in one that
- * only an interrupt ends, or in such a sleep or park. One thread interrupts it once, and then
- * asks isInterrupted(). The Watch takes its carrier, and looks, whenever it likes.
+ * A fiber tests its flag, sleeps, parks, yields, or is in a call of the JDK that ends
+ * by itself. Its last call is one that only an interrupt ends: a call of the JDK, a
+ * sleep or a park. One thread interrupts it once, and then asks isInterrupted(). The
+ * Watch takes the fiber's carrier, and looks, at any moment.
  *
- * Memory: all that is shared is volatile, or under rt.lost.
+ * Memory: all shared variables are volatile, or are protected by rt.lost.
  *
- * Checked: the interrupt is seen (else an invalid end state), once, and by nobody else; from
- * when it was sent until it is seen isInterrupted() is true.
+ * Checked: the fiber sees the interrupt (else an invalid end state) exactly once, and
+ * no other fiber sees it; from when it is sent until it is seen, isInterrupted() is
+ * true.
  *
  * Must fail: -DNO_TAKE_BACK -DNO_OUT_LOOK -DLATE_FLAG -DNO_LOOK -DNO_WITHDRAW
- * -DNO_FLAG_CHECK
- */
+ * -DNO_FLAG_CHECK */
 #define OUT 0
 #define SLICE 1
 #define LOST 2
@@ -25,15 +27,15 @@ bool interrupted;       /* Fiber.interrupted */
 bool lent, withdrawn;   /* CarrierThread.lent, withdrawn */
 bool os;                /* the OS thread's own flag */
 bool open, parks;       /* Fiber.wait is odd: a sleep, or a park */
-byte ticket;            /* Fiber.wait, when it is */
-bool woken;             /* the waker of the sleep has been there */
+byte ticket;            /* Fiber.wait, if odd */
+bool woken;             /* the waker of the sleep has come */
 byte seen;              /* ghost */
-bool seeing;            /* ghost: it has read that it is up */
+bool seeing;            /* ghost: it has read that the flag is set */
 
 #define acquire() atomic { !lock -> lock = true }
 #define saw() seen++; assert(seen <= 1)
 
-/* under rt.lost, of a thread that is LOST */
+/* under rt.lost, for a thread that is LOST */
 inline lend()
 {
 	if
@@ -91,7 +93,7 @@ inline deliver(t)
 	fi
 }
 
-/* by the fiber itself */
+/* called by the fiber itself */
 inline isInterrupted(i)
 {
 	i = interrupted;
@@ -101,7 +103,7 @@ inline isInterrupted(i)
 	fi
 }
 
-/* by the fiber itself: reads and clears */
+/* called by the fiber itself: reads and clears the flag */
 inline test(i)
 {
 	atomic {
@@ -235,7 +237,7 @@ next:		skip
 	assert(seen == 1)
 }
 
-/* Another thread: interrupt(), and isInterrupted() until it is seen */
+/* Another thread: interrupt(), and then isInterrupted() until the fiber has seen it */
 proctype other()
 {
 	bool i;

@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loan.pml - a send that copies nothing, and when its memory is the program's again: on_op,
- * on_let_go and submit_lent (src/event/uring.c), sched_io_lent (src/sched/io.c), lend_goes_on
- * (src/async/lend.c).
+/* loan.pml - a zero-copy send, and when its memory belongs to the program again: on_op,
+ * on_let_go and submit_lent (src/event/uring.c), sched_io_lent (src/sched/io.c),
+ * lend_goes_on (src/async/lend.c).
  *
- * The kernel says how much it has taken, and later, once for each loan, that it has let go. An
- * attempt that was to be made again may have lent, too. The vp of the reactor (its dispatcher,
- * or whoever runs on it) reads both. The operation is a request's own, and then the dispatcher
- * comes back for the loan's end by itself; or a thread waits for it, which may run on that vp
- * or on another one: then its IO_LENT goes by message. The operation's memory is gone when the
- * last end is said.
+ * The kernel posts a completion with the number of bytes that it has accepted, and
+ * later, once for each loan, a notification that it has released the memory. An attempt
+ * that is to be repeated may have lent memory, too. The dispatcher of the reactor's vp,
+ * or a thread that runs on that vp, reads both. Either the operation belongs to a
+ * request; then the dispatcher itself looks for the end of the loan. Or a thread waits
+ * for it, on that vp or on another one; on another one its IO_LENT is sent by message.
+ * The memory of the operation is reused after the last completion.
  *
- * Checked: the last end comes (no other end state); nobody looks at the operation after it; by
- * then the kernel holds none of the memory.
+ * Checked: the last completion comes (there is no other end state); the operation is
+ * not touched after it; by then the kernel holds none of the memory.
  *
- * Must fail: -DCOUNT_LATE (who waits is fired before the loan is counted) -DTOUCH_LATE (the
- * operation is touched after its count has been written as 0) -DMARK_HERE (who waits writes
- * the mark himself, on whatever vp) -DNO_LOOK (IO_LENT does not see that all is let go)
- * -DNO_MARK (nobody is told that the last one is waited for) -DONE_LOAN (a flag, not a count)
- */
+ * Must fail: -DCOUNT_LATE (the waiting thread is woken before the loan is counted)
+ * -DTOUCH_LATE (the operation is touched after its count has been written as 0)
+ * -DMARK_HERE (the waiting thread writes the mark itself, on whichever vp it runs)
+ * -DNO_LOOK (IO_LENT does not see that all memory is released) -DNO_MARK (the reactor
+ * is not told that a thread waits for the last one) -DONE_LOAN (a flag instead of a
+ * count) */
 #define WAITED 8
 
 mtype = { AGAIN, TAKEN, REFUSED, LET_GO }; /* completions; the first two with a loan */
 
 chan cq = [4] of { mtype };
 bool submitted;
-byte holds;    /* ghost: loans of the kernel's */
+byte holds;    /* ghost: loans that the kernel holds */
 
 byte lends;
-bool request;  /* the operation is one of the group's; else T waits for it */
+bool request;  /* the operation belongs to a request of the group; else T waits for
+	        * it */
 bool lent;     /* op->kind is IO_LENT */
 bool fired;    /* T's wait is over */
-bool message;  /* IO_LENT, on its way to the vp */
-bool vp;       /* somebody runs on it */
-bool gone;     /* the operation */
+bool message;  /* IO_LENT is on its way to the vp */
+bool vp;       /* the dispatcher or a thread runs on the vp */
+bool gone;     /* the memory of the operation is reused */
 byte attempts;
 
 #define touch() assert(!gone)
@@ -176,5 +179,5 @@ active proctype T()
 	fi;
 	fired;
 over:	last_end();
-out:	gone /* the end state that is wanted */
+out:	gone /* the intended end state */
 }

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor.pml - synchronized of the JVM runtime (Monitors.java): a slot that is null, holds
- * one Monitor alone, or its Stripe; enter and exit by one CAS each against open, queue,
- * hand-over, drop, and wait and notify under the stripe's lock.
+/* monitor.pml - synchronized in the JVM runtime (Monitors.java): a slot that is null,
+ * holds a single Monitor, or its Stripe. Enter and exit by one CAS each, against open,
+ * queue, hand-over, drop, and wait and notify under the stripe's lock.
  *
- * Three fibers, two objects whose hash leads to the same slot. One sets a flag in object 1;
- * one, which has entered twice, waits there for it, with a time-out; the third is
- * in object 2 and then in 1; Monitors are used again
- * (each fiber keeps a free one, the stripe another).
+ * Three fibers, two objects whose hash leads to the same slot. One fiber sets a flag in
+ * object 1. One has entered object 1 twice and waits there for the flag, with a
+ * time-out. The third enters object 2 and then object 1. Monitors are reused: each
+ * fiber keeps a free one, the stripe another.
  *
- * Memory: the slot is volatile, the stripe's fields are under its lock. The fields of a
- * Monitor alone in the slot are written before it is put there; `owner` and `key` are read
- * without a lock only to be compared with the reader itself, who alone makes them so.
+ * Memory: the slot is volatile; the stripe's fields are under its lock. The fields of a
+ * single Monitor are written before it is put into the slot. `owner` and `key` are read
+ * without a lock only to compare them with the reader's own values, which no other
+ * fiber writes.
  *
- * Checked: one fiber at a time in each object; whoever holds it is its owner; at the end the
- * slot is empty; nobody waits for ever (invalid end state).
+ * Checked: at most one fiber at a time is in each object, and it is the owner; at the
+ * end the slot is empty; no fiber waits for ever (an invalid end state).
  *
- * Must fail: -DNO_TAKE_IN -DEXIT_BY_STORE -DEARLY_NULL -DFORGET_WAITERS -DREAD_EARLY
- */
+ * Must fail: -DNO_TAKE_IN -DEXIT_BY_STORE -DEARLY_NULL -DFORGET_WAITERS -DREAD_EARLY */
 #define F 3             /* fibers; their ids are 1..F */
 #define M 6             /* Monitors: 1..M */
 #define STRIPE 7        /* the slot: 0, a Monitor, or STRIPE */
 
 byte slot;
-bool lock;              /* the stripe's own */
+bool lock;              /* the stripe's lock */
 byte key[M + 1], owner[M + 1], count[M + 1];
-bool inStripe[M + 1];   /* in its buckets */
+bool inStripe[M + 1];   /* is in the stripe's buckets */
 byte size;
 byte spare;             /* the stripe's free one */
 byte mine[F + 1];       /* Context.monitor */
-bool used[M + 1];       /* ghost: referred to by somebody */
+bool used[M + 1];       /* ghost: some fiber refers to it */
 chan entry1 = [F] of { byte };
 chan entry2 = [F] of { byte };
-bool waits[F + 1];      /* the wait set of object 1 */
-bool claimed[F + 1];    /* ... by who ends the wait */
+bool waits[F + 1];      /* is in the wait set of object 1 */
+bool claimed[F + 1];    /* the wait has been claimed, to end it */
 byte holds[F + 1];      /* Node.count */
 bool go[F + 1];         /* woken */
 byte in[3];             /* ghost: fibers in each object */
@@ -58,7 +58,7 @@ inline clear(m)
 	key[m] = 0; owner[m] = 0; count[m] = 0
 }
 
-/* Under the lock. It takes in the one that was alone. */
+/* Under the lock. Moves the single Monitor of the slot into the stripe. */
 inline open()
 {
 	do
@@ -135,7 +135,7 @@ inline drop(m)
 	}
 }
 
-/* Under the lock: hands it on; w: who must be woken */
+/* Under the lock: hands the object to the next fiber; w: the fiber to be woken */
 inline release(k, m, w)
 {
 	w = 0;
@@ -346,12 +346,12 @@ again:
 	atomic {
 		k = 0; n = 0; sets = false;
 		ended++;
-		/* nothing is left */
+		/* the slot and the stripe are empty */
 		assert(ended < F || slot == 0 || (slot == STRIPE && lock))
 	}
 }
 
-/* a time-out, once: Node.expired, Monitors.back */
+/* one time-out: Node.expired, Monitors.back */
 proctype timer(byte f)
 {
 	byte m, s, w, x;

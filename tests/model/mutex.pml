@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mutex.pml - the mutex (src/sync/mutex.c): word, queue, hand-off, time-outs.
  *
- * Three threads; the first locks and unlocks three times, the others once. Any wait may time out at any moment (not
- * thread 0's: it waits for ever, so a lost wake-up is an invalid end state). Whether the
- * first waiter has starved is left open: both ways are tried.
+ * Three threads; the first locks and unlocks three times, the others once. Any wait may
+ * time out at any moment, except those of thread 0: it waits for ever, so a lost
+ * wake-up is an invalid end state. Whether the first waiter has starved is left open:
+ * both ways are tried.
  *
- * The steps between two atomic operations of the code interleave; the bucket's lock is a
- * real lock. wait_fire and wait_park are one step each (park.pml proves them).
+ * The steps between two atomic operations of the code interleave; the bucket's lock is
+ * a real lock. wait_fire and wait_park are one step each (park.pml checks them).
  *
- * Checked: one owner at a time; nobody waits for ever; at the end the word is 0 and the
- * queue empty.
+ * Checked: one owner at a time; no thread waits for ever; at the end the word is 0 and
+ * the queue is empty.
  *
  * Must fail: -DNO_RECHECK (queue without looking at the word under the bucket's lock)
- * -DNO_PASS (a fire that lost to the clock is not passed to the next) -DIGNORE_HANDED (a
- * timed-out waiter leaves the lock that it was given) -DKEEP_WOKEN (the woken one queues
- * again without clearing WOKEN) -DLATE_WOKEN (WOKEN is set after the lock is free)
- */
+ * -DNO_PASS (a wake-up that lost to a time-out is not passed to the next waiter)
+ * -DIGNORE_HANDED (a waiter that timed out does not take the lock that it was handed)
+ * -DKEEP_WOKEN (the woken thread queues again without clearing WOKEN) -DLATE_WOKEN
+ * (WOKEN is set after the lock is free) */
 #define N 3
 #ifndef ROUNDS
 #define ROUNDS 3

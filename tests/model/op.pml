@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op.pml - an operation and its waiter: submission by message, a steal, the deadline, the
- * cancel, the retrieval (src/sched/io.c; op_done and serve_msgs in src/sched/dispatch.c).
+/* op.pml - an operation and its waiter: submission by message, a steal, the deadline,
+ * the cancel, the retrieval (src/sched/io.c; op_done and serve_msgs in
+ * src/sched/dispatch.c).
  *
  * Thread T submits to the reactor of vp H while it runs on vp V, or on H itself. Its
- * deadline may fire at any moment, whoever steals may run it on either vp, and the kernel
- * may finish the operation at any moment, or never unless it is asked to. A vp runs its
- * dispatcher or T, never both (cur); the dispatcher takes all of its box at once and then
- * serves the messages one by one, oldest first.
+ * deadline may fire at any moment. A thief may move T to either vp. The kernel may
+ * complete the operation at any moment, or only when it is asked to. A vp runs its
+ * dispatcher or T, never both (cur). The dispatcher takes all messages of its box at
+ * once and then serves them one by one, oldest first.
  *
- * Meanwhile the program closes the number (io_leave and io_leave_end in src/io/close.c): who
- * waits by it is moved to a duplicate (REACTOR_MOVED), on which T goes on; then the kernel
- * closes it, and an epoll instance forgets the file; then who still waits by the number begins
- * again (REACTOR_ANEW). The kernel looks a number up when the operation is submitted. (Who is
- * counted as using the number is in leave.pml.)
+ * Meanwhile the program closes the fd (io_leave and io_leave_end in src/io/close.c). An
+ * operation that waits by the fd is moved to a duplicate (REACTOR_MOVED), on which T
+ * goes on. Then the kernel closes the fd, and an epoll instance forgets the file. Then
+ * an operation that still waits by the fd begins again (REACTOR_ANEW). The kernel looks
+ * the fd up when the operation is submitted. (Which threads count as users of the fd is
+ * in leave.pml.)
  *
- * Checked: T comes back from its call (no end state in which it waits); when it does, the op
- * is done and nobody touches it afterwards; the reactor is never asked to end an operation
- * that it does not know; in the end nobody waits by the number for a file that is forgotten;
- * who was sent before the first look goes on with his file; what the kernel has taken T gets.
+ * Checked: T returns from its call (in no end state it waits); when it does, the op is
+ * done and is not touched afterwards; the reactor is never asked to end an operation
+ * that it does not know; at the end no operation waits by the fd for a forgotten file;
+ * an operation that was on its way before the first look goes on with its file; T gets
+ * what the kernel has completed.
  *
- * The op is a waiter's. One of a sink has no wait: done, it is the sink's, and who asks for its
- * end keeps it meanwhile (src/async).
+ * This op belongs to a waiter. An op of a sink has no wait: when it is done it belongs
+ * to the sink, and a caller that asks for its end keeps it until then (src/async).
  *
  * Must fail: -DNO_STATE (retrieve looks at the vp alone, not at the op's state)
- * -DNO_ORPHAN (the waiter does not take its token off the op first) -DLIFO (a box is served
- * newest first) -DKEEP_TOKEN (op_done reads the token and does not take it)
- * -DNO_COUNT (who closes does not see an op that is on its way) -DCOUNT_LATE (the op counts
- * as on its way only once it is in the box) -DCOUNT_SHORT (no more, before the reactor
- * knows it) -DONE_LOOK (who closes does not look again when the number is closed) -DMOVE_DONE
- * (one that the kernel has finished is moved)
- */
+ * -DNO_ORPHAN (the waiter does not take its token off the op first) -DLIFO (a box is
+ * served newest first) -DKEEP_TOKEN (op_done reads the token and does not take it)
+ * -DNO_COUNT (the closer does not see an op that is on its way) -DCOUNT_LATE (the op
+ * counts as on its way only once it is in the box) -DCOUNT_SHORT (it stops to count
+ * before the reactor knows it) -DONE_LOOK (the closer does not look again after the
+ * close) -DMOVE_DONE (an op that the kernel has completed is moved) */
 #define H 0
 #define V 1
 #define DISP 0
@@ -40,7 +42,8 @@ mtype = { IDLE, PENDING, CANCELING, DONE }; /* op->state */
 mtype = { W_IDLE, W_ARMED, W_PARKED, W_FIRED };
 
 #define ORPHAN 15
-#define TOKEN(n) (again * 3 + (n)) /* each wait has its own: the op's, the cancel's, the orphan's */
+#define TOKEN(n) (again * 3 + (n)) /* each wait has its own: the op's, the cancel's, the
+				    * orphan's */
 
 byte cur[2];    /* what the vp's carrier runs */
 byte on = V;    /* where T runs */
@@ -52,26 +55,29 @@ bool timeout_won;
 
 mtype op = IDLE;
 byte optok;
-bool kdone;     /* the kernel has finished it */
-bool freed;     /* T has returned: the op's memory is somebody else's */
+bool kdone;     /* the kernel has completed it */
+bool freed;     /* T has returned, so the memory of the op may be reused */
 bool dup;       /* T goes on with a duplicate */
 byte again;     /* how often it has begun again */
-bool looked;    /* the kernel knows the op's file */
-bool old;       /* the file that the number was before it was closed */
-bool move, fresh; /* its end was asked for by who closes: before, after */
-bool data, bad, moved, anew; /* how it ended: by itself, with -EBADF, REACTOR_MOVED, REACTOR_ANEW */
-bool taken;     /* ghost: the kernel has finished by itself */
+bool looked;    /* the kernel has looked up the op's file */
+bool old;       /* the file is the one before the close */
+bool move, fresh; /* the closer has asked for its end: before, after the close */
+bool data, bad, moved, anew; /* its result: its own, -EBADF, REACTOR_MOVED,
+			      * REACTOR_ANEW */
+bool taken;     /* ghost: the kernel has completed it by itself */
 
-bool closed;    /* the number */
+bool closed;    /* the fd is closed */
 byte submits;   /* vp->submits of H */
-bool sent;      /* ghost: by the number, and not done */
-bool before;    /* ghost: it was so when who closes looked first */
-bool closing, fd_done, after; /* H's list of closers: a message waits; it was served; the second */
+bool sent;      /* ghost: submitted by the fd and not done */
+bool before;    /* ghost: it was so at the closer's first look */
+bool closing, fd_done, after; /* H's list of closers: a message waits; it was served;
+			       * the second */
 
 mtype box[3], got[3]; /* H's box of messages, oldest first; what its dispatcher took */
 byte nbox, ngot;
 
-/* wait_fire by who runs on vp w, or from outside (then the queue is w's all the same) */
+/* wait_fire, called on vp w, or by a thread outside; in that case T is queued on w,
+ * too */
 inline fire(tok, late, w)
 {
 	atomic {
@@ -90,7 +96,7 @@ inline arm(tok)
 	atomic { wait = W_ARMED; wtok = tok; timeout_won = false }
 }
 
-/* Leave the vp; come back when a dispatcher runs us. */
+/* Leaves the vp; continues when a dispatcher runs T. */
 inline park()
 {
 	atomic {
@@ -305,7 +311,8 @@ inline run_or_steal(me)
 
 proctype Home()
 {
-	byte vain = 2; /* passes that begin with nothing to do: more may come meanwhile */
+	byte vain = 2; /* dispatcher passes that may begin with nothing to do: more may
+		        * arrive meanwhile */
 
 end:	do
 	:: cur[H] == DISP && (nbox || kdone || ready[H] || ready[V] || vain) ->
@@ -335,12 +342,14 @@ end:	do
 proctype Deadline()
 {
 end:	do
-	:: wtok == TOKEN(1) && (wait == W_ARMED || wait == W_PARKED) -> /* it is armed as T parks */
+	:: wtok == TOKEN(1) && (wait == W_ARMED || wait == W_PARKED) -> /* it is armed
+									 * when T
+									 * parks */
 		fire(TOKEN(1), true, V)
 	od
 }
 
-/* The op ends by itself once it is submitted, or only when it is asked to. */
+/* The op completes by itself once it is submitted, or only when it is asked to. */
 proctype Kernel()
 {
 	bool quiet;
@@ -360,7 +369,9 @@ end:	do
 	:: atomic { looked && !kdone && (op == CANCELING || (op == PENDING && !quiet)) &&
 		    !bad && !data && !moved && !anew ->
 			if
-			:: !(old && closed) -> data = true; taken = true /* else: forgotten */
+			:: !(old && closed) -> data = true; taken = true /* else the
+									  * file is
+									  * forgotten */
 			:: op == CANCELING -> moved = move && !fresh; anew = fresh
 			fi;
 			kdone = true
@@ -379,8 +390,8 @@ inline ask_H()
 	fi
 }
 
-/* sched_io_cancel_fd: the count first, then the table. sched_io_anew: the table alone, since
- * what is on its way will ask for the file that the number is now. */
+/* sched_io_cancel_fd looks at the count first, then at the table. sched_io_anew looks
+ * at the table alone, because an op on its way will look up the fd's new file. */
 proctype Closer()
 {
 	bool there;

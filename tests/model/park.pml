@@ -2,19 +2,20 @@
 /* park.pml - the wait word (src/thread/thread.h, src/sched/wait.c, finish_switch in
  * src/sched/switch.h): begin, park, fire, cancel and time-out against the switch.
  *
- * One user thread W waits twice. Wait 1 is ended by an event, a timer or a cancel, whoever
- * wins; wait 2 by the cancel alone, while the timer of wait 1 may still fire (late, with
- * the old token). W's carrier finishes the switch after W has left it (POST_PARK).
+ * One user thread W waits twice. Wait 1 is ended by an event, a timer or a cancel,
+ * whichever comes first. Wait 2 is ended by the cancel alone, while the timer of wait 1
+ * may still fire (late, with the old token). W's carrier finishes the switch after W
+ * has left it (POST_PARK).
  *
- * Memory: W arms with a plain store, which may sit in the store buffer of its processor
+ * Memory: W arms with a plain store, which may stay in the store buffer of its CPU
  * (TSO) until W's next locked instruction, or until the canceller's membarrier.
  *
  * Checked: W is never queued twice, never while it runs and never before its context is
- * saved; a fire ends only the wait whose token it has; the cancel is never lost, no wake-up
- * is lost (both would be an invalid end state).
+ * saved; a fire ends only the wait that has its token; neither the cancel nor a wake-up
+ * is lost (each would be an invalid end state).
  *
- * Must fail: -DNO_CANCEL_CHECK -DNO_MEMBARRIER -DQUEUE_ARMED -DPARK_BY_STORE -DNO_TOKEN
- */
+ * Must fail: -DNO_CANCEL_CHECK -DNO_MEMBARRIER -DQUEUE_ARMED -DPARK_BY_STORE
+ * -DNO_TOKEN */
 mtype = { IDLE, ARMED, PARKED, FIRED };
 #define OK 0
 #define TIMEOUT 1
@@ -30,7 +31,7 @@ byte b_token;
 		   :: else fi
 
 bool saved;             /* W's context is saved */
-bool running = true;    /* W is on a processor */
+bool running = true;    /* W runs on a CPU */
 bool queued;            /* W is in a run queue */
 bool switched;          /* W has left; its carrier must finish the switch */
 byte published;         /* tokens that wakers know: 0, 1, 2 */
@@ -93,9 +94,9 @@ inline wait_park()
 	if
 	:: atomic { !buffered && w_state == FIRED -> skip }
 	:: atomic { buffered || w_state != FIRED ->
-		/* switch_to: context saved, the carrier goes on as somebody else */
+		/* switch_to: context saved, the carrier goes on with another thread */
 		saved = true; running = false; switched = true }
-		(running) /* until the scheduler picks us */
+		(running) /* until a dispatcher picks W */
 	fi;
 	/* wait_end */
 	assert(w_state == FIRED);

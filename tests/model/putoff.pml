@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* putoff.pml - handlers of a kernel thread that the drop-in puts off until it leaves the runtime:
- * on_signal, put_off and deliver_late (src/posix/signal.c), park_foreign and wait_interrupted
- * (src/sched/wait.c), foreign_signalled and run_deferred_foreign (src/sched/enter.c).
+/* putoff.pml - signal handlers of a kernel thread that the preload library defers until
+ * the thread leaves the runtime: on_signal, put_off and deliver_late
+ * (src/posix/signal.c), park_foreign and wait_interrupted (src/sched/wait.c),
+ * foreign_signalled and run_deferred_foreign (src/sched/enter.c).
  *
- * One thread M goes into the runtime, waits in a queue, and leaves, twice: in a wait that signals
- * end, or in one that they do not. Signals of two numbers, three in all. The kernel interrupts M
- * between any two steps. The wait is fired by others when they like, or by signals alone.
+ * Thread M enters the runtime, waits in a queue, and leaves, twice: in a wait that
+ * signals end, or in one that they do not end. There are three signals, of two numbers.
+ * The kernel interrupts M between any two steps. The wait is fired by others at any
+ * moment, or by signals alone.
  *
- * Not in it: what a handler calls. It runs where M has left the runtime, so its calls are rounds
- * like M's own; one in a handler that has been interrupted is not looked at.
+ * Not modelled: the calls of a handler. It runs when M has left the runtime, so its
+ * calls are rounds like M's own. A call in a handler that is itself interrupted is not
+ * modelled either.
  *
- * Memory: M is one thread; what others store is the wait word alone.
+ * Memory: M is one thread; other threads store the wait word alone.
  *
- * Checked: a handler runs outside the runtime and its queues only; no signal is pending and
- * blocked once M is back in its own code (and so none is lost); who waits with a signal to
- * handle does not stay.
+ * Checked: a handler runs only outside the runtime and its queues; when M is back in
+ * its own code, no signal is pending and blocked (so none is lost); a thread with a
+ * signal to handle does not stay in a wait that signals end.
  *
- * Must fail: -DAT_ONCE (the handler runs wherever M is) -DNO_CUT (what waits is not told)
- * -DNO_LOOK (no look between the begin of a wait and the sleep) -DFORGET (the look forgets
- * that there is something to deliver) -DNO_LOOP (what came in the delivery is left)
- */
+ * Must fail: -DAT_ONCE (the handler runs wherever M is) -DNO_CUT (the wait is not
+ * ended) -DNO_LOOK (no look between the begin of a wait and the sleep) -DFORGET (the
+ * look forgets that there is something to deliver) -DNO_LOOP (signals that arrive
+ * during the delivery are left) */
 #define SIGNALS 2
 #define IDLE 0
 #define ARMED 1
@@ -34,7 +37,7 @@ bool over;
 
 #define COMES(s) (pending[s] && !blocked[s])
 
-inline interrupt_wait() /* wait_interrupted, by M itself: fires */
+inline interrupt_wait() /* wait_interrupted, called by M itself: fires */
 {
 	atomic {
 		if
@@ -50,7 +53,8 @@ inline on_signal(s)
 	pending[s] = false;
 #ifndef AT_ONCE
 	if
-	:: depth > 0 || wait != IDLE -> /* put_off: all are blocked meanwhile */
+	:: depth > 0 || wait != IDLE -> /* put_off: until it is delivered, all signals
+					 * are blocked */
 		atomic {
 			pending[s] = true;
 			blocked[s] = true;
@@ -68,8 +72,8 @@ inline on_signal(s)
 #endif
 }
 
-/* Between any two steps: signals that M lets through. The handler itself ends here: what it calls
- * is M's next round, since a call leaves nothing behind. */
+/* Between any two steps: signals that M does not block. The handler ends here; its
+ * calls are like M's next round, because a call leaves nothing behind. */
 inline any()
 {
 	do
@@ -79,8 +83,8 @@ inline any()
 	od
 }
 
-/* foreign_signals: deliver_late. A signal comes as soon as it is let through; set_again goes into
- * the runtime meanwhile, where one may be put off. */
+/* foreign_signals: deliver_late. A signal arrives as soon as it is unblocked. Meanwhile
+ * set_again enters the runtime, where a signal may be deferred. */
 inline deliver_late()
 {
 	bits[0] = late[0];
@@ -199,7 +203,7 @@ proctype M()
 		:: wait == PARKED ->
 			any();
 			asleep = true;
-			/* woken, or a signal comes */
+			/* woken, or a signal arrives */
 			(wait != PARKED || COMES(0) || COMES(1));
 			asleep = false;
 			any()
@@ -212,7 +216,7 @@ proctype M()
 		queued = false;
 		any();
 		leave();
-		/* its own code */
+		/* M's own code */
 		atomic {
 			if
 			:: !COMES(0) && !COMES(1) ->
@@ -225,7 +229,7 @@ proctype M()
 	over = true
 }
 
-/* Others send, and fire. */
+/* Other threads send signals and fire the wait. */
 proctype Sender()
 {
 	byte n;
@@ -246,7 +250,8 @@ end:	do
 	od
 }
 
-/* Nobody fires a wait that signals end: then it stays only if there is none. */
+/* No other thread fires a wait that signals end; then M stays in it only if there is no
+ * signal. */
 proctype Alone()
 {
 end:	do

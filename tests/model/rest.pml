@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rest.pml - a vp without a carrier, at rest or not, and who gives it something to do:
- * vp_give, serve_called, vp_call, handoff_wait and enter_slow (src/sched/handoff.c) against
- * inbox_push and vp_kick (src/sched/dispatch.c). Who owns a vp is handoff.pml's.
+/* rest.pml - a vp without a carrier, at rest or not, and the threads that give it work:
+ * vp_give, serve_called, vp_call, handoff_wait and enter_slow (src/sched/handoff.c)
+ * against inbox_push and vp_kick (src/sched/dispatch.c). Which carrier owns a vp is in
+ * handoff.pml.
  *
- * One vp, two carriers, of which the first may block for ever once it has given the vp up;
- * two who give, one of them a signal handler that waits for no lock.
+ * One vp and two carriers, the first of which may block for ever once it has given the
+ * vp up. Two threads give it work; one of them is a signal handler that waits for no
+ * lock.
  *
- * Checked: a spare and an orphan that has something to do never wait for each other (no end
- * state with work); one carrier at a time has the vp.
+ * Checked: a spare and an orphan with work never wait for each other (no end state with
+ * work); one carrier at a time has the vp.
  *
- * Must fail: -DNO_KICK (who gives does not call a carrier for a vp at rest) -DNO_RECHECK (a vp
- * goes to rest without a second look) -DLOSE_CALL (who has the lock does not look, when it
- * gives it back, whether somebody called) -DCLEAR_LATE (the call is taken back after the
- * lists were looked at)
- */
+ * Must fail: -DNO_KICK (a thread that gives work does not call a carrier for a vp at
+ * rest) -DNO_RECHECK (a vp goes to rest without a second look) -DLOSE_CALL (a thread
+ * that releases the lock does not look whether another has called) -DCLEAR_LATE (the
+ * call is cleared after the lists were looked at) */
 bool has_vp[2];
 bool parked[2], wake[2];     /* in the list of spares; its futex */
 bool orphan, rests, idle;    /* in the list of orphans; vp->rests, vp->idle */
@@ -32,7 +33,7 @@ inline orphan_take()
 
 #define WANTS (orphan && (!rests || !idle))
 
-/* Under the lock: a spare for the orphan, if it wants one. */
+/* Under the lock: gives the orphan to a spare, if it needs one. */
 inline serve()
 {
 	atomic {
@@ -76,7 +77,7 @@ inline unlock()
 	serve_called()
 }
 
-/* block_begin, or the monitor in its place: it may be long ago that r was seen. */
+/* block_begin, or the monitor instead; r may have been read long ago. */
 inline vp_give(c)
 {
 	r = !work;
@@ -100,7 +101,7 @@ inline vp_give(c)
 	unlock()
 }
 
-/* In the runtime, with the vp: what is there is done. */
+/* In the runtime, with the vp: does the work that is there. */
 inline dispatch(c)
 {
 	assert(has_vp[c] && !has_vp[1 - c] && owned && !orphan);
@@ -115,7 +116,7 @@ proctype Carrier(byte c)
 	do
 	:: has_vp[c] ->
 		dispatch(c);
-		/* asleep, or running a thread: nobody's matter here */
+		/* sleeps, or runs a thread; not modelled */
 		if
 		:: n < 2 ->
 			n++;
@@ -130,7 +131,8 @@ end_asleep:		work
 	:: !has_vp[c] ->
 		acquire();
 		if
-		:: WANTS || (orphan && n > 0) -> /* a spare; or a thread that comes back */
+		:: WANTS || (orphan && n > 0) -> /* a spare, or a thread that returns
+						  * from the kernel */
 			orphan_take(); has_vp[c] = true
 		:: !(WANTS || (orphan && n > 0)) -> parked[c] = true
 		fi;
@@ -169,7 +171,7 @@ init {
 		run Giver();
 		run Giver()
 	}
-	/* nothing moves any more */
+	/* nothing can move any more */
 	timeout;
 	assert(!work)
 }

@@ -1,22 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Check the models exhaustively: each must hold, and each of its mutants ("Must fail" at the
-# top of the model) must break; as many at a time as there are CPUs. Prints "N passed, N failed".
-# Needs spin and a C compiler. run.sh one MODEL MODE holds|breaks [-DMUTANT]: one of them.
+# Checks the models exhaustively, as many at a time as there are CPUs: each model must
+# hold, and each of its mutants ("Must fail" at the top of the model) must break. Prints
+# "N passed, N failed". Needs spin and a C compiler.
+# One check alone: run.sh one MODEL MODE holds|breaks [-DMUTANT]
 here=$(cd "$(dirname "$0")" && pwd)
 command -v spin >/dev/null || { echo "skipped: spin is not installed"; exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# verify MODEL MODE holds|breaks [-DMUTANT]: prints the number of errors, or why it could not tell
+# verify MODEL MODE holds|breaks [-DMUTANT]: prints the number of errors, or why it is
+# unknown
 verify() {
 	spin ${4:+"$4"} -a "$here/$1.pml" >spin.log 2>&1 || { echo "spin failed"; return; }
 	case $2 in
 	safety) flags="-DSAFETY -DNOCLAIM" args="" ;;
 	live) flags="-DNFAIR=3" args="-a -f" ;;
 	esac
-	# most mutants break soon: to optimise the checker would take longer than to run it
+	# most mutants break soon, so optimising the checker would take longer than
+	# running it
 	case $1-$3 in
 	*-holds | gate-*) flags="$flags -O2" ;;
 	esac
@@ -50,7 +53,7 @@ expect() {
 	echo "$@"
 }
 
-# model MODEL MUTANT...: it holds, and each mutant breaks
+# model MODEL MUTANT...: the model holds, and each mutant breaks
 model() {
 	name=$1
 	shift

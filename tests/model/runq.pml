@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of a run queue (src/sched/runq.h): its owner pushes, takes the oldest, and takes the
- * youngest back; two thieves take the older half. Each thread that is pushed comes out once.
+/* The ring of a run queue (src/sched/runq.h). Its owner pushes, takes the oldest
+ * thread, and takes the youngest back. Two thieves take the older half. Each thread
+ * that is pushed comes out once.
  *
- * Must fail: -DNO_CAS (taken back by the tail alone), -DNO_COUNT (head is asked, but the same
- * afterwards), -DTAIL_LAST (head before the tail), -DNO_LOOK (who was first is not asked).
- */
+ * Must fail: -DNO_CAS (the youngest is taken back by the tail alone), -DNO_COUNT (head
+ * is compared, but without the count), -DTAIL_LAST (head is read before the tail),
+ * -DNO_LOOK (the owner does not check which one was first). */
 #define N 3
 
 byte ring[4];
-byte head, takes; /* one word: index and RUNQ_TAKE's */
+byte head, takes; /* one word: the index, and the count of RUNQ_TAKE */
 byte tail;
 byte out[4];
 bool over;
@@ -17,7 +18,7 @@ inline comes_out(x) {
 	d_step { out[x]++; assert(out[x] == 1) }
 }
 
-/* the word of head as h, e was seen: ok, or h, e are what it is */
+/* compares with the word of head that was read as h, e: sets ok, or updates h and e */
 inline cas(to, more) {
 	atomic {
 		if
@@ -76,7 +77,7 @@ active proctype owner() {
 
 	do
 	:: id <= N -> ring[tail] = id; tail = tail + 1; id++
-	:: id > 1 -> /* the oldest */
+	:: id > 1 -> /* takes the oldest */
 		atomic { h = head; e = takes }
 		do
 		:: h == tail -> break
@@ -106,7 +107,8 @@ active [2] proctype thief() {
 		:: true ->
 			t = tail;
 			if
-			:: t < h -> /* stale, or the youngest is taken back and one of us has it */
+			:: t < h -> /* stale, or the youngest is being taken back and
+				     * one side has it */
 				if
 				:: head == h && takes == e -> break
 				:: else -> atomic { h = head; e = takes }

@@ -2,21 +2,20 @@
 /* select.pml - the claim words of select (src/sync/chan.h, chan_claim and meet in
  * src/sync/chan.c): two published selects meet, or one of them times out.
  *
- * Two rendezvous channels. Select 0 sends on channel 0 or receives on channel 1, select 1
- * sends on channel 1 or receives on channel 0: they can meet on either, and each may find the
- * other's node while it publishes its own. Select 2 receives on both and may time out. Two
- * of them shall meet, never one twice.
+ * Two rendezvous channels. Select 0 sends on channel 0 or receives on channel 1, select
+ * 1 sends on channel 1 or receives on channel 0: they can meet on either, and each may
+ * find the other's node while it publishes its own. Select 2 receives on both and may
+ * time out. Exactly two of them must meet, each once.
  *
- * The guard of a channel is a lock; the steps of meet() interleave with those of others under
- * another channel's guard.
+ * The guard of a channel is a lock. The steps of meet() interleave with those of other
+ * selects under the other channel's guard.
  *
- * Checked: each select is completed at most once, both sides agree, a lost meeting (two that
- * could meet wait for ever) is an invalid end state.
+ * Checked: each select is completed at most once; both sides agree; no meeting is lost
+ * (two selects that could meet and wait for ever are an invalid end state).
  *
- * Must fail: -DBUSY_IS_GONE (a BUSY word is taken for a dead one) -DSELF_THEN_OTHER (own word
- * first, in whatever order of addresses: a deadlock) -DNO_CLAIM (the partner is taken without
- * its word)
- */
+ * Must fail: -DBUSY_IS_GONE (a BUSY word is taken for a dead one) -DSELF_THEN_OTHER
+ * (the own word first, whatever the order of addresses: a deadlock) -DNO_CLAIM (the
+ * partner is taken without its word) */
 #define OPEN 0
 #define BUSY 1
 #define GONE 2
@@ -95,7 +94,9 @@ inline attempt(me, c, mine, theirs)
 			if
 			:: result == 1 -> skip
 			:: else ->
-				q[theirs + c * 3 + other] = false; /* unlinked: met, or dead */
+				q[theirs + c * 3 + other] = false; /* unlinked: the
+								    * partner has met,
+								    * or is dead */
 				if
 				:: result == 0 -> complete(me, other)
 				:: else
@@ -155,7 +156,8 @@ proctype Select(byte me)
 	fi;
 	if
 	:: result != 0 ->
-		/* park until completed; select 2 may time out, the others if it met one of them */
+		/* parks until completed. Select 2 may time out; the other two may stop
+		 * if one of them met select 2 */
 		do
 		:: done[me] > 0 -> break
 		:: done[me] == 0 && (me == 2 || (done[2] && done[1 - me])) ->

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal.pml - signal handlers that come anywhere between a thread's leaving the runtime and its
- * next entry: exit_user, leave_deferred, rt_enter_here (src/sched/enter.[ch]), handler_begin
- * (src/sched/signal.c) and enter_slow (src/sched/handoff.c), beside a monitor and a fork.
+/* signal.pml - signal handlers that arrive anywhere between a thread's exit from the
+ * runtime and its next entry: exit_user, leave_deferred, rt_enter_here
+ * (src/sched/enter.[ch]), handler_begin (src/sched/signal.c) and enter_slow
+ * (src/sched/handoff.c), beside a monitor and a fork.
  *
- * One vp, two carriers, one thread T; on the carrier that T is not on runs all else. Where T finds
- * its vp gone it waits for the other carrier, which takes it (so T moves), and the one that it
- * left becomes a spare. A handler interrupts T where its depth is 0 and calls the runtime, twice:
- * as T itself, or, in the drop-in, as a foreign thread; another one interrupts that, and defers.
+ * One vp, two carriers, one thread T. The carrier that T is not on does everything
+ * else. If T finds that its vp is gone, it waits for the other carrier to take it; so T
+ * moves, and its old carrier becomes a spare. A handler interrupts T where its depth is
+ * 0 and calls the runtime, twice: as T itself, or, in the preload library, as a foreign
+ * thread. Another handler interrupts that one, and defers.
  *
- * Memory: as if ordered; store buffers are handoff.pml's.
+ * Memory: sequentially consistent; store buffers are in handoff.pml.
  *
- * Checked: who touches the vp owns it, is alone, and its carrier says so (in_rt); nobody is inside
- * while the address space is copied; nobody waits for ever.
+ * Checked: a carrier that touches the vp owns it, is alone, and has in_rt set; no
+ * carrier is inside while the address space is copied; no thread waits for ever.
  *
- * Must fail: -DHANDLER_MOVES (one that finds the vp gone waits for another carrier, and comes back
- * to code that knows the old one) -DNO_REENTER (what handlers deferred is done without a look
- * whether the vp is still there) -DGUEST_INSIDE (a handler's foreign thread waits at the gate
- * with its carrier's in_rt as it was)
- */
+ * Must fail: -DHANDLER_MOVES (a handler that finds the vp gone waits for another
+ * carrier, and returns to code that knows the old one) -DNO_REENTER (deferred work is
+ * done without a look whether the vp is still there) -DGUEST_INSIDE (a handler's
+ * foreign thread waits at the gate with its carrier's in_rt unchanged) */
 #define NOBODY 2
 
 byte owner = 0, marked;      /* vp->owner: the carrier, and VP_REVOKING */
@@ -27,7 +28,7 @@ bool queued;                 /* T waits for the other carrier */
 bool orphan, shut, watch_lock;
 byte touching;               /* ghost */
 bool copying;                /* ghost */
-bool deferred;               /* of T's carrier, whichever */
+bool deferred;               /* something is deferred on T's carrier, whichever it is */
 
 #define MINE(c) (has_vp[c] && owner == (c) && !marked)
 
@@ -40,7 +41,7 @@ inline touch(c)
 	touching--
 }
 
-/* A carrier that has no vp gets one. */
+/* Gives the vp to a carrier that has none. */
 inline give()
 {
 	if
@@ -50,7 +51,7 @@ inline give()
 	fi
 }
 
-/* enter_here: the gate; is it c's still, or again? */
+/* enter_here: waits at the gate; does c still have the vp, or have it again? */
 inline keep(c)
 {
 	do
@@ -74,7 +75,8 @@ inline find_vp()
 	if
 	:: atomic { orphan -> orphan = false; owner = tc; has_vp[tc] = true }
 	:: atomic { !orphan -> stopped[tc] = true; queued = true };
-		/* its own carrier may get one, and dispatches T; or the other one takes T */
+		/* its own carrier may get the vp and dispatch T, or the other one takes
+		 * T */
 		if
 		:: atomic { queued && has_vp[tc] -> queued = false }
 		:: !queued
@@ -82,7 +84,7 @@ inline find_vp()
 	fi
 }
 
-/* What happens inside a handler that entered: one more, which defers. */
+/* Inside a handler that has entered: one more handler, which defers. */
 inline inner_handler()
 {
 	if
@@ -110,12 +112,13 @@ inline handler_call()
 	:: true ->
 		if
 		:: has_vp[tc] -> touch(tc)
-		:: else /* fires from outside */
+		:: else /* without a vp: it fires as a thread outside would */
 		fi;
 		inner_handler();
 		/* depth 0; leave_deferred */
 		if
-		:: deferred -> deferred = false /* and once more, in or out */
+		:: deferred -> deferred = false /* once more, inside or outside the
+						 * runtime */
 		:: else -> break
 		fi
 	od;
@@ -149,7 +152,7 @@ proctype T()
 	do
 	:: n < 2 ->
 		n++;
-		/* enter_user; handlers find depth 1 */
+		/* enter_user; from here on handlers find depth 1 */
 		in_rt[tc] = true;
 		if
 		:: MINE(tc) -> skip
@@ -201,14 +204,14 @@ proctype T()
 	od
 }
 
-/* All else: on the carrier that T is not on. */
+/* Everything else, on the carrier that T is not on. */
 proctype Other()
 {
 	byte n;
 
 end:	do
 	:: has_vp[1 - tc] && !stopped[1 - tc] ->
-		/* out of rest, into the runtime */
+		/* no longer stopped: enters the runtime */
 		in_rt[1 - tc] = true;
 		if
 		:: MINE(1 - tc) -> skip
@@ -220,7 +223,8 @@ end:	do
 			atomic {
 				if
 				:: queued && !has_vp[tc] ->
-					/* switch to T: its old carrier is a spare */
+					/* switches to T; its old carrier is a spare
+					 * now */
 					queued = false;
 					tc = 1 - tc
 				:: else -> in_rt[1 - tc] = false
@@ -238,7 +242,7 @@ end:	do
 	od
 }
 
-/* It revokes when it likes. */
+/* Revokes at any moment. */
 proctype Monitor()
 {
 	byte v;
@@ -266,7 +270,7 @@ end:	do
 
 #define STANDS(c) (!in_rt[c] || stopped[c])
 
-/* handoff_stop, as one step (gate.pml has it in all of its steps). */
+/* handoff_stop, as one step (gate.pml has all of its steps). */
 proctype Fork()
 {
 	atomic { !watch_lock -> watch_lock = true };

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqpoll.pml - the thread of the kernel's that reads the rings of a set goes to sleep while
- * their owners queue entries: put_sqe, must_wake and enter (src/event/uring.c) against the
- * kernel's io_sq_thread.
+/* sqpoll.pml - the SQPOLL kernel thread that reads the rings of a set goes to sleep
+ * while their owners queue entries: put_sqe, must_wake and enter (src/event/uring.c)
+ * against the kernel's io_sq_thread.
  *
- * Two rings, one owner each, one thread. Memory is the processor's: an owner's store of the
- * tail stays in its buffer until a fence, an atomic or some moment later; what the thread
- * writes goes out at once, for it looks again behind a fence of its own (SLEEP_FIRST takes the
- * second look away). An owner that has queued may queue once more before it looks.
+ * Two rings with one owner each, and one kernel thread. An owner's store of the tail
+ * stays in its CPU's store buffer until a fence, an atomic operation or some later
+ * moment. What the kernel thread writes is visible at once, because it looks again
+ * after a fence of its own. An owner that has queued an entry may queue one more before
+ * it looks at the flag.
  *
- * Checked: when the owners have done and the thread rests, all entries are taken.
+ * Checked: when the owners have finished and the kernel thread sleeps, all entries are
+ * taken.
  *
- * Must fail: -DNO_FENCE (the owner looks at the flag before its tail is seen) -DNO_RELOOK (the
- * thread does not look at the tails between flag and sleep) -DKEEP_WOKEN (who has woken the
- * thread once does not for a later entry) -DONE_FLAG (the thread flags one ring of the two)
- */
+ * Must fail: -DNO_FENCE (the owner looks at the flag before its tail is visible)
+ * -DNO_RELOOK (the kernel thread does not look at the tails between flag and sleep)
+ * -DKEEP_WOKEN (an owner that has woken the thread once does not wake it for a later
+ * entry) -DONE_FLAG (the thread flags only one ring of the two) */
 #define ENTRIES 3
 
-byte tail[2], buffered[2]; /* seen by the thread; written by the owner */
+byte tail[2], buffered[2]; /* as the thread sees it; as the owner has written it */
 byte head[2];
 bool flag[2];              /* NEED_WAKEUP */
 bool asleep;               /* on the wait queue */
-bool rests;                /* it has looked again, and gives the processor up */
-byte done;                 /* owners */
+bool rests;                /* it has looked again and gives up the CPU */
+byte done;                 /* how many owners have finished */
 
 #define LEFT (head[0] != tail[0] || head[1] != tail[1])
 
@@ -37,7 +39,7 @@ proctype owner(byte me)
 		woken = false;
 #endif
 		if
-		:: n < ENTRIES /* another one at once */
+		:: n < ENTRIES /* one more at once */
 		:: true ->
 #ifndef NO_FENCE
 			tail[me] = buffered[me];
@@ -58,7 +60,7 @@ proctype owner(byte me)
 	:: !woken && head[me] != buffered[me] && flag[me] -> asleep = false
 	:: else
 	fi;
-	/* the buffer drains by itself */
+	/* the store buffer drains by itself */
 	tail[me] = buffered[me];
 	done++
 }

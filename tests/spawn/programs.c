@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs started from user threads, in every way that there is: they have the signal mask
- * that main has, not a carrier's; and the child of vfork cannot enter the runtime. */
+/* Programs that are started from user threads in every possible way. They inherit
+ * main's signal mask, not a carrier's, and the mask that the thread itself has changed.
+ * A child of vfork or _Fork cannot enter the runtime. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,9 +14,9 @@
 #include "test.h"
 #include "uk/uk.h"
 
-static char self[300];    /* this program */
+static char self[300];    /* the path of this program */
 static char want[20];     /* the mask that a child is to have */
-static char mask_is[400]; /* a shell command: exit code 0 if it has */
+static char mask_is[400]; /* a shell command that exits with 0 if it has that mask */
 
 static uint64_t mask_now(void)
 {
@@ -52,7 +53,7 @@ static void in_pthread(void (*fn)(void))
 	CHECK_EQ(pthread_join(p, NULL), 0);
 }
 
-static void ended_well(pid_t pid)
+static void exits_with_0(pid_t pid)
 {
 	int status = -1;
 
@@ -69,16 +70,16 @@ static void by_posix_spawn(void)
 	pid_t pid;
 
 	CHECK_EQ(posix_spawn(&pid, self, NULL, NULL, child_argv, no_env), 0);
-	ended_well(pid);
+	exits_with_0(pid);
 	CHECK_EQ(posix_spawnattr_init(&a), 0);
 	CHECK_EQ(posix_spawnattr_setflags(&a, POSIX_SPAWN_SETPGROUP), 0);
 	CHECK_EQ(posix_spawnp(&pid, self, NULL, &a, child_argv, no_env), 0);
-	ended_well(pid);
+	exits_with_0(pid);
 	CHECK_EQ(posix_spawnp(&pid, "/nonexistent", NULL, &a, child_argv, no_env),
 		 ENOENT);
 }
 
-/* Who says a mask gets it. */
+/* A caller that passes a mask gets that mask. */
 static void by_posix_spawn_with_a_mask(void)
 {
 	char hex[] = "4000", mode[] = "mask"; /* SIGTERM */
@@ -93,7 +94,7 @@ static void by_posix_spawn_with_a_mask(void)
 	CHECK_EQ(posix_spawnattr_setsigmask(&a, &set), 0);
 	CHECK_EQ(posix_spawnattr_setflags(&a, POSIX_SPAWN_SETSIGMASK), 0);
 	CHECK_EQ(posix_spawn(&pid, self, NULL, &a, argv, no_env), 0);
-	ended_well(pid);
+	exits_with_0(pid);
 }
 
 static void by_system(void)
@@ -117,7 +118,7 @@ static void by_popen(void)
 	CHECK(!strcmp(line, "hello\n"));
 	CHECK_EQ(WEXITSTATUS(pclose(f)), 3);
 	CHECK(!popen("true", "x"));
-	/* the second child does not keep the first one's input open */
+	/* the second child does not hold the first one's input open */
 	w = popen("cat >/dev/null", "w");
 	other = popen("exec sleep 1000", "r");
 	CHECK(w && other);
@@ -136,7 +137,7 @@ static void by_fork(void)
 		execv(self, child_argv);
 		_exit(1);
 	}
-	ended_well(pid);
+	exits_with_0(pid);
 }
 
 static void by_Fork(void)
@@ -147,10 +148,10 @@ static void by_Fork(void)
 		execve(self, child_argv, no_env);
 		_exit(1);
 	}
-	ended_well(pid);
+	exits_with_0(pid);
 }
 
-/* Exec replaces the process, so the user thread that makes it lives in a forked one. */
+/* exec replaces the process, so a forked child makes the user thread that calls it. */
 static int how;
 
 static void exec_in_some_way(void)
@@ -192,7 +193,7 @@ static void exec_in_some_way(void)
 		execveat(AT_FDCWD, self, child_argv, no_env, 0);
 		break;
 	}
-	CHECK(0); /* it came back */
+	CHECK(0); /* exec returned */
 }
 
 static void by_exec(unsigned flags)
@@ -204,7 +205,7 @@ static void by_exec(unsigned flags)
 			in_user_thread(exec_in_some_way, flags);
 			_exit(1);
 		}
-		ended_well(pid);
+		exits_with_0(pid);
 	}
 }
 
@@ -219,8 +220,8 @@ static void vfork_once(void)
 		_exit(1);
 	}
 	CHECK_EQ(here, 1);
-	ended_well(pid);
-	CHECK_EQ(uk_sleep(0), 0); /* the parent is in order */
+	exits_with_0(pid);
+	CHECK_EQ(uk_sleep(0), 0); /* the runtime still works in the parent */
 }
 
 static void by_vfork(void)
@@ -229,7 +230,7 @@ static void by_vfork(void)
 		vfork_once();
 }
 
-/* --- the child of vfork stays outside --- */
+/* --- a child of vfork cannot enter the runtime --- */
 
 static void child_status(void (*fn)(void), int *status)
 {
@@ -275,9 +276,9 @@ static void vfork_and_enter(void)
 
 static void a_child_of_vfork_cannot_enter(void)
 {
-	fprintf(stderr, "(two panics, of children, are to follow here)\n");
+	fprintf(stderr, "(two panics of child processes follow)\n");
 	in_user_thread(vfork_and_enter, 0);
-	fprintf(stderr, "(and two more)\n");
+	fprintf(stderr, "(two more panics follow)\n");
 	in_pthread(vfork_and_enter);
 }
 
@@ -297,11 +298,11 @@ static void Fork_and_enter(void)
 
 static void a_child_of_Fork_cannot_enter(void)
 {
-	fprintf(stderr, "(one panic is to follow here)\n");
+	fprintf(stderr, "(one panic of a child process follows)\n");
 	in_user_thread(Fork_and_enter, 0);
 }
 
-/* --- what a thread has changed itself is inherited, too --- */
+/* --- a mask that the thread has changed itself --- */
 
 static void blocks_and_spawns(void)
 {
@@ -316,11 +317,11 @@ static void blocks_and_spawns(void)
 	snprintf(hex, sizeof(hex), "%llx",
 		 strtoull(want, NULL, 16) | 1ull << (SIGPIPE - 1));
 	CHECK_EQ(posix_spawn(&pid, self, NULL, NULL, argv, no_env), 0);
-	ended_well(pid);
+	exits_with_0(pid);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void a_mask_of_the_threads_own_is_inherited(void)
+static void a_mask_changed_by_the_thread_is_inherited(void)
 {
 	in_user_thread(blocks_and_spawns, 0);
 }
@@ -346,7 +347,7 @@ static void an_execed_program_has_mains_mask(void)
 	by_exec(UK_ATTR_LIGHT);
 }
 
-/* Many at once, beside threads that fork. */
+/* Many threads start programs while others fork. */
 static void *starts_some(void *arg)
 {
 	for (int i = 0; i < 5; i++) {
@@ -384,16 +385,16 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "mask"))
 		return mask_now() == strtoull(argv[2], NULL, 16) ? 0 : 1;
-	setenv("PATH", "/usr/bin:/bin", 1); /* none that may not be looked into */
+	setenv("PATH", "/usr/bin:/bin", 1); /* only directories that every user may
+					     * read */
 	if (SANITIZED)
-		SKIP(
-		    "a sanitizer has its own vfork, and its children their own messages");
-	/* something of main's own, of what carriers shut and of what they leave open */
+		SKIP("a sanitizer replaces vfork, and its children print messages");
+	/* one signal that carriers block, and one that they do not */
 	sigemptyset(&set);
 	sigaddset(&set, SIGWINCH);
 	sigaddset(&set, SIGPROF);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGUSR2, nothing); /* default again in a program that is started */
+	signal(SIGUSR2, nothing); /* a started program has the default action again */
 	setpgid(0, 0);
 	CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
 	snprintf(want, sizeof(want), "%llx", (unsigned long long)mask_now());
@@ -404,7 +405,7 @@ int main(int argc, char **argv)
 	CHECK_EQ(uk_init(), 0);
 	RUN(a_spawned_program_has_mains_mask);
 	RUN(an_execed_program_has_mains_mask);
-	RUN(a_mask_of_the_threads_own_is_inherited);
+	RUN(a_mask_changed_by_the_thread_is_inherited);
 	RUN(a_child_of_vfork_cannot_enter);
 	RUN(a_child_of_Fork_cannot_enter);
 	RUN(many_threads_start_programs_at_once);

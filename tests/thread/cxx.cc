@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a C++ program may expect on user threads: thread_local objects, exceptions in flight
- * across kernel threads, streams, std::thread::id and std::call_once. */
+/* What a C++ program may expect on user threads: thread_local objects, exceptions that
+ * cross kernel threads while they are handled, streams, std::thread::id, mutexes and
+ * std::thread. */
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -49,7 +50,7 @@ struct Late {
 	explicit Late(int n) : number(n) {}
 	~Late()
 	{
-		/* the last made goes first */
+		/* the last one constructed is destroyed first */
 		if (destroyed_after != number)
 			order_errors++;
 		destroyed_after = number - 1;
@@ -90,7 +91,7 @@ static std::vector<void *> numbered(size_t n)
 	return args;
 }
 
-static void thread_local_objects_live_and_die_with_the_thread()
+static void each_thread_makes_and_destroys_its_thread_local_objects()
 {
 	auto args = numbered(500);
 
@@ -138,7 +139,8 @@ static void throw_and_catch(void *arg)
 			deep(5, number);
 		} catch (const std::exception &e) {
 			CHECK(want == e.what());
-			fiber_yield(); /* in the handler: caughtExceptions is on our TLS */
+			fiber_yield(); /* in the handler: libstdc++ keeps
+				        * caughtExceptions in this thread's TLS */
 			CHECK(want == e.what());
 			try {
 				deep(3, -number);
@@ -199,7 +201,7 @@ static void use_streams(void *arg)
 		fiber_yield();
 		std::locale::global(std::locale::classic());
 		CHECK(std::isalpha('z', std::locale()));
-		CHECK_EQ(std::stoi(std::to_string(number)), number); /* errno inside */
+		CHECK_EQ(std::stoi(std::to_string(number)), number); /* uses errno */
 	}
 }
 
@@ -236,7 +238,7 @@ static void use_threads(void *)
 	ids.erase(me);
 }
 
-static void identities_are_unique_while_alive()
+static void thread_ids_are_unique_among_live_threads()
 {
 	fibers_run(4, 500, use_threads, nullptr);
 	CHECK(ids.empty());
@@ -246,13 +248,13 @@ static void identities_are_unique_while_alive()
 static void quiet_end(void *arg)
 {
 	*(std::string *)arg += "x";
-	/* a real thread beside us, made by a user thread */
+	/* a kernel thread, made by a user thread */
 	std::thread t([arg] { *(std::string *)arg += std::to_string(1.5); });
 
 	t.join();
 }
 
-static void a_user_thread_makes_and_joins_a_real_one()
+static void a_user_thread_makes_and_joins_a_kernel_thread()
 {
 	std::string s;
 
@@ -267,10 +269,10 @@ int main(int argc, char **argv)
 	if (ret >= 0)
 		return ret;
 	fibers_init();
-	RUN(thread_local_objects_live_and_die_with_the_thread);
+	RUN(each_thread_makes_and_destroys_its_thread_local_objects);
 	RUN(exceptions_cross_yields_and_kernel_threads);
 	RUN(streams_and_numbers_work);
-	RUN(identities_are_unique_while_alive);
-	RUN(a_user_thread_makes_and_joins_a_real_one);
+	RUN(thread_ids_are_unique_among_live_threads);
+	RUN(a_user_thread_makes_and_joins_a_kernel_thread);
 	return 0;
 }

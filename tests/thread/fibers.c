@@ -15,7 +15,7 @@
 
 struct fiber {
 	void *sp, *tp, *stack;
-	void *home_sp, *home_tp; /* who runs it now */
+	void *home_sp, *home_tp; /* the context that runs this fiber */
 	int last_tid;
 	bool done;
 	void (*fn)(void *);
@@ -23,7 +23,8 @@ struct fiber {
 	struct fiber *next;
 };
 
-/* Initial-exec, and read only right before it is used: own TLS in each fiber. */
+/* Initial-exec and read only right before it is used, so each fiber reads its own
+ * TLS. */
 static __thread struct fiber *self __attribute__((tls_model("initial-exec")));
 
 static struct fiber *first, *last;
@@ -178,7 +179,7 @@ void fibers_init(void)
 		SKIP("sanitizers keep their state in the TLS of kernel threads");
 	CHECK_EQ(tls_init(), 0);
 #if defined(__x86_64__) && defined(__GLIBC__)
-	CHECK(strcmp(tls_method(), "none") != 0); /* here it must work */
+	CHECK(strcmp(tls_method(), "none") != 0); /* must exist on this platform */
 #else
 	if (!strcmp(tls_method(), "none"))
 		SKIP("no thread blocks with this C library");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest scheduler that can show what thread blocks are worth: functions on a
- * stack and a block of their own, run by a few kernel threads from one queue, so that a
+/* The smallest scheduler that can test thread blocks. Functions run on a stack and a
+ * thread block of their own. A few kernel threads run them from one queue, so that a
  * fiber is on another kernel thread after nearly every yield. Usable from C and C++. */
 #ifndef TESTS_THREAD_FIBERS_H
 #define TESTS_THREAD_FIBERS_H
@@ -14,21 +14,21 @@ extern "C" {
 
 struct fiber;
 
-/* tls_init, or exit 77 where the method that UK_TLS asks for does not exist. */
+/* Calls tls_init. Exits with 77 if this C library has no thread blocks. */
 void fibers_init(void);
-/* Run fn(arg) once per fiber on `workers` kernel threads, until all have ended. Each
- * runs its destructors at its end. */
+/* Runs fn(arg) once in each of n fibers, on `workers` kernel threads, until all have
+ * ended. Each fiber runs its destructors at its end. */
 void fibers_run(unsigned workers, unsigned n, void (*fn)(void *), void *const *args);
-/* One fiber on the calling kernel thread. */
+/* Runs one fiber on the calling kernel thread. */
 void fiber_run_one(void (*fn)(void *), void *arg);
-/* By a fiber: let others run; returns maybe on another kernel thread. */
+/* Called by a fiber: lets others run. It may return on another kernel thread. */
 void fiber_yield(void);
 int fiber_tid(void);
 void *fiber_stack(size_t *size);
 /* How often a fiber was continued by another kernel thread than before. */
 unsigned long fibers_migrations(void);
-/* Re-executes the program once per method with UK_TLS set, and returns the worst
- * status; inside such a run returns -1: go on. */
+/* Executes the program again for each method, with UK_TLS set, and returns the worst
+ * exit status. In such a run it returns -1 at once. */
 int fibers_each_method(int argc, char **argv);
 
 #ifdef __cplusplus

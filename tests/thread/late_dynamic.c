@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module that a test opens late: its TLS is dynamic. */
+/* A module that a test opens late. Its TLS is dynamic. */
 #include "late.h"
 
 static __thread int counter = 42;

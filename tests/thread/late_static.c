@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module that a test opens late and that insists on static TLS. */
+/* A module that a test opens late. Its TLS must be static. */
 #include "late.h"
 
 static __thread int counter __attribute__((tls_model("initial-exec"))) = 42;

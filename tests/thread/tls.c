@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program may expect of its own thread-local state on a user thread, under both
- * methods. */
+/* What a program may expect of its thread-local state on a user thread, with both
+ * methods of making thread blocks (UK_TLS). */
 #include "thread/tls.h"
 
 #include <ctype.h>
@@ -40,7 +40,7 @@ static bool harvest(void)
 
 /* --- one fiber --- */
 
-static void check_newborn(void *arg)
+static void check_new(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(errno, 0);
@@ -60,13 +60,13 @@ static void check_newborn(void *arg)
 	errno = EBADF;
 	h_errno = 2;
 	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-	CHECK(!dlopen("/nonexistent.so", RTLD_NOW)); /* leaves a message */
+	CHECK(!dlopen("/nonexistent.so", RTLD_NOW)); /* leaves an error message */
 }
 
-static void each_life_starts_as_a_newborn_thread(void)
+static void a_reused_block_is_as_good_as_new(void)
 {
 	for (int i = 0; i < 300; i++)
-		fiber_run_one(check_newborn, NULL);
+		fiber_run_one(check_new, NULL);
 }
 
 static void check_stack_bounds(void *arg)
@@ -76,8 +76,8 @@ static void check_stack_bounds(void *arg)
 	char *at, *stack = fiber_stack(&want);
 	int *tid = (int *)(void *)((char *)tls_current() + *(size_t *)arg), mine = *tid;
 
-	/* libc asks the kernel about the tid's affinity: only posix/ can interpose that
-	 */
+	/* libc asks the kernel for the affinity of the tid; only src/posix can
+	 * interpose that call */
 	*tid = sys_gettid();
 	CHECK_EQ(pthread_getattr_np(pthread_self(), &attr), 0);
 	*tid = mine;
@@ -90,7 +90,7 @@ static void check_stack_bounds(void *arg)
 	pthread_attr_destroy(&attr);
 }
 
-static void getattr_np_tells_the_stack(void)
+static void getattr_np_returns_the_bounds_of_the_stack(void)
 {
 	const uint32_t *d = dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid");
 	size_t off;
@@ -110,7 +110,7 @@ static void check_rseq(void *arg)
 		return;
 	r = (const void *)((const char *)tls_current() + __rseq_offset);
 	CHECK((int)r->cpu_id < 0);
-	CHECK(sched_getcpu() >= 0); /* libc asks the kernel then */
+	CHECK(sched_getcpu() >= 0); /* libc asks the kernel instead */
 }
 
 static void rseq_says_unregistered(void)
@@ -140,7 +140,7 @@ static void canary_is_the_same_in_all_threads(void)
 #endif
 }
 
-static void libc_knows_that_it_is_not_single_threaded(void)
+static void libc_takes_the_process_for_multithreaded(void)
 {
 	CHECK(!__libc_single_threaded);
 }
@@ -152,7 +152,7 @@ static void check_setlocale(void *arg)
 	    !strcmp(setlocale(LC_CTYPE, NULL), *(int *)arg ? "de_DE.ISO-8859-1" : "C"));
 }
 
-static void setlocale_reaches_new_lives(void)
+static void setlocale_reaches_new_threads(void)
 {
 	int latin = 0;
 
@@ -233,13 +233,14 @@ static void set_stubborn(void *arg)
 	pthread_setspecific(stubborn_key, arg);
 }
 
-static void key_destructors_give_up_after_four_rounds(void)
+static void key_destructors_stop_after_four_rounds(void)
 {
 	CHECK_EQ(pthread_key_create(&stubborn_key, stubborn), 0);
 	rounds_seen = 0;
 	fiber_run_one(set_stubborn, &rounds_seen);
 	CHECK_EQ(rounds_seen, PTHREAD_DESTRUCTOR_ITERATIONS);
-	fiber_run_one(set_stubborn, &rounds_seen); /* checks that nothing is left */
+	fiber_run_one(set_stubborn, &rounds_seen); /* also checks that no value is
+						    * left */
 	CHECK_EQ(rounds_seen, 2 * PTHREAD_DESTRUCTOR_ITERATIONS);
 	pthread_key_delete(stubborn_key);
 }
@@ -296,7 +297,7 @@ static void intrude(void *arg)
 	(void)arg;
 	while (stage != 1)
 		fiber_yield();
-	/* the same kernel thread, another user thread */
+	/* the same kernel thread, but another user thread */
 	CHECK_EQ(pthread_mutex_trylock(&recursive), EBUSY);
 	CHECK(ftrylockfile(shared_file) != 0);
 	stage = 2;
@@ -340,14 +341,14 @@ static void find_abandoned(void *arg)
 	CHECK_EQ(pthread_mutex_trylock(&recursive), EBUSY);
 }
 
-static void a_new_life_does_not_own_what_the_last_one_left_locked(void)
+static void a_new_thread_does_not_own_locks_of_an_ended_one(void)
 {
-	fiber_run_one(abandon, NULL); /* the next life has the same block */
+	fiber_run_one(abandon, NULL); /* the next fiber gets the same block */
 	fiber_run_one(find_abandoned, NULL);
 	recursive = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
-/* --- the rest of libc --- */
+/* --- other libc calls --- */
 
 static volatile sig_atomic_t signalled;
 
@@ -384,7 +385,8 @@ static void check_cancel_state(void *arg)
 
 	(void)arg;
 	CHECK_EQ(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &was), 0);
-	CHECK_EQ(was, PTHREAD_CANCEL_ENABLE); /* not what the last life left */
+	CHECK_EQ(was, PTHREAD_CANCEL_ENABLE); /* not the state that the last fiber of
+					       * this block left */
 }
 
 static void libc_services_work(void)
@@ -396,7 +398,7 @@ static void libc_services_work(void)
 	}
 }
 
-/* --- many, in parallel, on the move --- */
+/* --- many fibers, in parallel, across kernel threads --- */
 
 static void stir(void *arg)
 {
@@ -424,7 +426,7 @@ static void stir(void *arg)
 		CHECK(pthread_self() == me);
 		for (size_t k = 0; k < size; k += 97)
 			CHECK_EQ(chunk[k], (char)(number & 0xff));
-		free(chunk); /* made on another kernel thread as a rule */
+		free(chunk); /* usually allocated on another kernel thread */
 		snprintf(text, sizeof(text), "%d:%.3f:%s", number, number / 7.0,
 			 strerror(number % 30));
 		CHECK(!strcmp(text, want));
@@ -437,7 +439,7 @@ static void stir(void *arg)
 	}
 }
 
-static void state_follows_across_kernel_threads(void)
+static void state_moves_with_the_thread_across_kernel_threads(void)
 {
 	static void *args[1000];
 	unsigned long before = fibers_migrations();
@@ -459,7 +461,7 @@ static void keep_locale(void *arg)
 
 	CHECK(own);
 	uselocale(own);
-	msg = strerror(100000 + number); /* a buffer of the thread */
+	msg = strerror(100000 + number); /* the text is in a buffer of the thread */
 	fiber_yield();
 	CHECK(uselocale((locale_t)0) == own);
 	CHECK(strstr(msg, "100") &&
@@ -509,13 +511,13 @@ static void stdio_lines_stay_whole(void)
 	fclose(shared_file);
 }
 
-/* --- modules that come late --- */
+/* --- modules that are opened late --- */
 
 static int *(*late_counter)(void);
 static char *(*late_zeros)(void);
 static int late_stage;
 
-/* Nobody uses it before it is there, nor an earlier test's. args[0] opens it. */
+/* Runs fn in n fibers, with no module open at first. The fiber of args[0] opens it. */
 static void run_before_late(unsigned n, void (*fn)(void *), void *const *args)
 {
 	late_stage = 0;
@@ -578,7 +580,7 @@ static void open_or_live(void *arg)
 		live_before_late(arg);
 }
 
-static void dynamic_tls_is_fresh_in_each_life(void)
+static void dynamic_tls_is_new_in_each_thread(void)
 {
 	for (int round = 0; round < 3; round++) {
 		void *lib = open_late(LATE_DYNAMIC);
@@ -591,7 +593,7 @@ static void dynamic_tls_is_fresh_in_each_life(void)
 
 static void many_late_modules_grow_the_dtv(void)
 {
-	/* more than the surplus of a DTV: ld.so reallocates it */
+	/* more modules than a DTV has spare slots for, so ld.so reallocates the DTV */
 	char path[300];
 	void *lib[40];
 
@@ -617,17 +619,17 @@ static void many_late_modules_grow_the_dtv(void)
 	}
 	for (size_t i = 0; i < array_size(lib); i++)
 		dlclose(lib[i]);
-	fiber_run_one(check_newborn, NULL);
+	fiber_run_one(check_new, NULL);
 }
 
-static void threads_alive_see_a_late_module(void)
+static void live_threads_see_a_module_opened_later(void)
 {
 	void *args[50] = { late_dynamic };
 
 	run_before_late(array_size(args), open_or_live, args);
 }
 
-/* What a thread has made zero is not given its initial value again. */
+/* A variable that a thread has set to zero does not get its initial value again. */
 static void zero_stays(void *arg)
 {
 	if (arg) {
@@ -645,14 +647,14 @@ static void zero_stays(void *arg)
 	}
 }
 
-static void threads_alive_see_late_static_tls(void)
+static void live_threads_see_static_tls_of_a_late_module(void)
 {
 	void *args[50] = { late_static };
 	void *zero[300] = { late_static };
 
 	run_before_late(array_size(zero), zero_stays, zero);
 	run_before_late(array_size(args), open_or_live, args);
-	fibers_run(2, 200, use_late, NULL); /* and so do those to come */
+	fibers_run(2, 200, use_late, NULL); /* new threads see it, too */
 }
 
 /* --- fork --- */
@@ -666,7 +668,8 @@ static void fork_and_go_on(void *arg)
 	CHECK_EQ(pthread_mutex_lock(&recursive), 0);
 	stack_fork_lock();
 	tls_fork_lock();
-	pid = _Fork(); /* without sched's handlers, which would take them all */
+	pid = _Fork(); /* without the fork handlers of src/sched, which would lock
+		        * everything */
 	tls_fork_unlock();
 	stack_fork_unlock();
 	if (pid) {
@@ -677,22 +680,23 @@ static void fork_and_go_on(void *arg)
 	}
 	tls_fork_child(true);
 	CHECK_EQ(fiber_tid(), tid);
-	CHECK_EQ(pthread_mutex_lock(&recursive), 0); /* still ours */
+	CHECK_EQ(pthread_mutex_lock(&recursive), 0); /* this thread still holds it */
 	CHECK_EQ(pthread_mutex_unlock(&recursive), 0);
 	CHECK_EQ(pthread_mutex_unlock(&recursive), 0);
 	with_value = 5;
 }
 
-static void the_child_of_a_user_thread_works_on(void)
+static void a_forked_child_of_a_user_thread_works(void)
 {
 	pid_t parent = getpid();
 
 	fiber_run_one(fork_and_go_on, NULL);
 	if (getpid() == parent)
 		return;
-	/* the block is recycled, libc walks its lists, and all is as before */
+	/* the child recycles the block, libc walks its lists, and all works as
+	 * before */
 	for (int i = 0; i < 10; i++)
-		fiber_run_one(check_newborn, NULL);
+		fiber_run_one(check_new, NULL);
 	for (int i = 0; i < 3; i++) {
 		void *args[20] = { late_static };
 
@@ -703,7 +707,7 @@ static void the_child_of_a_user_thread_works_on(void)
 	_exit(0);
 }
 
-/* --- numbers --- */
+/* --- thread ids --- */
 
 extern uint64_t tid_counter;
 
@@ -714,7 +718,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void tids_are_unique_even_when_they_come_round(void)
+static void tids_are_unique_after_the_counter_wraps(void)
 {
 	enum { N = 3000 };
 	const uint64_t span = 0x40000000 - 0x400000;
@@ -726,7 +730,7 @@ static void tids_are_unique_even_when_they_come_round(void)
 
 	for (int i = 0; i < N; i++)
 		CHECK((tp[i] = tls_get(i & 1 ? &c : NULL, stack, sizeof(stack))));
-	/* nearly a whole round later: the next ids are those of the living */
+	/* nearly a whole round later: the next ids are those in use */
 	was = tid_counter;
 	tid_counter = was + span - 2 * N;
 	for (int i = N; i < 2 * N; i++)
@@ -758,7 +762,7 @@ static size_t rss_kb(void)
 	return kb;
 }
 
-static void a_hundred_thousand_blocks_live(void)
+static void a_hundred_thousand_blocks_take_little_memory(void)
 {
 	unsigned n = harvest() ? 10000 : 100000, color;
 	void **tp = calloc(n, sizeof(*tp)), **stack = calloc(n, sizeof(*stack));
@@ -775,7 +779,8 @@ static void a_hundred_thousand_blocks_live(void)
 	}
 	with_blocks = rss_kb();
 	for (unsigned i = 0; i < n; i++)
-		((volatile char *)stack[i])[size - 2000] = 1; /* its first frames */
+		((volatile char *)stack[i])[size - 2000] = 1; /* the first frames use
+							       * the stack */
 	printf("%u blocks: %zu bytes each, %zu with a page of stack\n", n,
 	       (with_blocks - before) * 1024 / n, (rss_kb() - before) * 1024 / n);
 	CHECK((rss_kb() - before) * 1024 / n < 13000);
@@ -787,11 +792,11 @@ static void a_hundred_thousand_blocks_live(void)
 	free(stack);
 }
 
-/* --- blocks go back --- */
+/* --- blocks are returned to the kernel --- */
 
 static uint32_t enough;
 
-static void *buries(void *arg)
+static void *returns_blocks(void *arg)
 {
 	while (!__atomic_load_n(&enough, __ATOMIC_SEQ_CST)) {
 		tls_keep_begin();
@@ -802,35 +807,35 @@ static void *buries(void *arg)
 	return arg;
 }
 
-static void while_blocks_go_back(void (*fn)(void))
+static void while_blocks_are_returned(void (*fn)(void))
 {
 	pthread_t id;
 
 	enough = 0;
-	CHECK_EQ(pthread_create(&id, NULL, buries, NULL), 0);
+	CHECK_EQ(pthread_create(&id, NULL, returns_blocks, NULL), 0);
 	fn();
 	__atomic_store_n(&enough, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(pthread_join(id, NULL), 0);
 }
 
-static void all_is_well_while_blocks_go_back(void)
+static void all_works_while_blocks_are_returned(void)
 {
 	static void (*const tests[])(void) = {
-		each_life_starts_as_a_newborn_thread,
-		setlocale_reaches_new_lives,
+		a_reused_block_is_as_good_as_new,
+		setlocale_reaches_new_threads,
 		locks_belong_to_user_threads,
 		libc_services_work,
-		state_follows_across_kernel_threads,
+		state_moves_with_the_thread_across_kernel_threads,
 		locale_and_strerror_are_per_thread,
-		dynamic_tls_is_fresh_in_each_life,
-		threads_alive_see_a_late_module,
-		threads_alive_see_late_static_tls,
+		dynamic_tls_is_new_in_each_thread,
+		live_threads_see_a_module_opened_later,
+		live_threads_see_static_tls_of_a_late_module,
 		many_late_modules_grow_the_dtv,
 	};
 	uint64_t was = tls_buried;
 
 	for (size_t i = 0; i < array_size(tests); i++)
-		while_blocks_go_back(tests[i]);
+		while_blocks_are_returned(tests[i]);
 	if (!strcmp(tls_method(), "template"))
 		CHECK(tls_buried > was);
 }
@@ -842,29 +847,29 @@ int main(int argc, char **argv)
 	if (ret >= 0)
 		return ret;
 	fibers_init();
-	RUN(each_life_starts_as_a_newborn_thread);
-	RUN(getattr_np_tells_the_stack);
+	RUN(a_reused_block_is_as_good_as_new);
+	RUN(getattr_np_returns_the_bounds_of_the_stack);
 	RUN(rseq_says_unregistered);
 	RUN(canary_is_the_same_in_all_threads);
-	RUN(libc_knows_that_it_is_not_single_threaded);
-	RUN(setlocale_reaches_new_lives);
+	RUN(libc_takes_the_process_for_multithreaded);
+	RUN(setlocale_reaches_new_threads);
 	RUN(key_destructors_run_once_per_value);
 	RUN(deleted_keys_run_no_destructor);
-	RUN(key_destructors_give_up_after_four_rounds);
+	RUN(key_destructors_stop_after_four_rounds);
 	RUN(destructors_may_park_and_migrate);
 	RUN(locks_belong_to_user_threads);
-	RUN(a_new_life_does_not_own_what_the_last_one_left_locked);
+	RUN(a_new_thread_does_not_own_locks_of_an_ended_one);
 	RUN(libc_services_work);
-	RUN(state_follows_across_kernel_threads);
+	RUN(state_moves_with_the_thread_across_kernel_threads);
 	RUN(locale_and_strerror_are_per_thread);
 	RUN(stdio_lines_stay_whole);
-	RUN(dynamic_tls_is_fresh_in_each_life);
-	RUN(threads_alive_see_a_late_module);
-	RUN(the_child_of_a_user_thread_works_on);
-	RUN(all_is_well_while_blocks_go_back);
-	RUN(threads_alive_see_late_static_tls);
+	RUN(dynamic_tls_is_new_in_each_thread);
+	RUN(live_threads_see_a_module_opened_later);
+	RUN(a_forked_child_of_a_user_thread_works);
+	RUN(all_works_while_blocks_are_returned);
+	RUN(live_threads_see_static_tls_of_a_late_module);
 	RUN(many_late_modules_grow_the_dtv);
-	RUN(a_hundred_thousand_blocks_live);
-	RUN(tids_are_unique_even_when_they_come_round);
+	RUN(a_hundred_thousand_blocks_take_little_memory);
+	RUN(tids_are_unique_after_the_counter_wraps);
 	return 0;
 }

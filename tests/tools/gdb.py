@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gdb.py TARGET: tool/uk-gdb.py finds the threads of a live process and of a core file, with
-states, names and frames."""
+"""gdb.py TARGET: tool/uk-gdb.py finds the threads of a live process and of a core file,
+with their states, names and frames."""
 import glob
 import os
 import re
@@ -69,11 +69,11 @@ def check(what, out, err):
     if " light " not in row(out, "light-waiter"):
         bad.append("light-waiter is not marked light")
     if not re.search(r"parked on mutex 0x[0-9a-f]+ held by 1\b", row(out, "mutex-waiter")):
-        bad.append("who holds the mutex: " + row(out, "mutex-waiter"))
+        bad.append("the owner of the mutex: " + row(out, "mutex-waiter"))
     if "no thread 999999" not in err:
-        bad.append("no complaint about a thread that is not there")
+        bad.append("no error for a thread that does not exist")
     if "1 of 7 threads" not in out:
-        bad.append("the pattern of info uk-threads")
+        bad.append("info uk-threads ignores its pattern")
     if bad:
         print(out, err, sep="\n")
         sys.exit("%s:\n  %s" % (what, "\n  ".join(bad)))
@@ -99,10 +99,10 @@ def end(process, sig):
 
 def main():
     if not shutil.which("gdb"):
-        print("skipped: no gdb")
+        print("skipped: gdb is not installed")
         return 77
     with tempfile.TemporaryDirectory() as tmp:
-        # PROT_NONE guards: gdb's own core writer gives up on a mapping with lazy guards inside
+        # PROT_NONE guards: gdb's own core writer fails on a mapping with lazy guards
         core = os.path.join(tmp, "core.gdb")
         target = start(tmp, UK_GUARD="mprotect")
         try:
@@ -114,13 +114,14 @@ def main():
             print("skipped: ptrace is not permitted here")
             return 77
         check("a live process", out, err)
-        check("a core file by gdb", *gdb(sys.argv[1], core, commands=COMMANDS))
+        check("a core file written by gdb", *gdb(sys.argv[1], core, commands=COMMANDS))
         os.unlink(core)
-        # the kernel's; where it goes is the machine's business
+        # a core file of the kernel; where it is stored depends on the machine
         end(start(tmp), signal.SIGABRT)
         cores = glob.glob(os.path.join(tmp, "*core*"))
         if cores:
-            check("a core file by the kernel", *gdb(sys.argv[1], cores[0], commands=COMMANDS))
+            check("a core file written by the kernel",
+                  *gdb(sys.argv[1], cores[0], commands=COMMANDS))
     return 0
 
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gdb.py and symbolize.py look at: threads that are known to be parked, suspended or running. */
+/* The program that gdb.py and symbolize.py look at. Its threads are known to be parked,
+ * suspended or running. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

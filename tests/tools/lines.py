@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""lines.py LIBDIR: what a yield, a wake-up and a life in a tree of threads touch of memory that
-is cold, and how many instructions they take, counted by cachegrind: counts, no times. With more
-threads than its last cache holds each line of a thread is a miss."""
+"""lines.py LIBDIR: how many cold cache lines a yield, a wake-up, a timed wait and the
+life of a thread in a tree of threads touch, and how many instructions they execute.
+cachegrind counts both; nothing is timed. There are more threads than the last-level
+cache holds, so each line of a thread is a miss."""
 import os
 import re
 import shutil
@@ -15,12 +16,13 @@ LIB = os.path.abspath(sys.argv[1])
 THREADS = 4000
 TURNS = 40_000
 CACHE = "--LL=262144,16,64"  # 4,096 lines
-# workload: (most instructions a turn, most misses): above what was counted by a quarter, for
-# compilers differ, and by a tenth. The tree's are the clock's, too: who joins the youngest goes on
-# with him for 1 ms, then others have a turn, and under valgrind on a machine that has much to do
-# not much fits in one: 0.7 to 2.5. Taken from the wrong end of the queue it is 16.6
+# workload: (most instructions per turn, most misses per turn): a quarter and a tenth
+# above the counts, because compilers differ. The misses of the tree also depend on
+# the clock: a thread that joins the youngest one goes on with it for 1 ms before others
+# have a turn, and under valgrind on a busy machine little fits into 1 ms (0.7 to 2.5
+# misses were counted). With the wrong end of the queue it is 16.6.
 MOST = {"yield": (310, 3.3), "ring": (875, 12.0), "timed": (950, 13.2), "tree": (1370, 6.0)}
-# who works by the clock and not by turns: the keeper, the monitor's upcalls
+# turns off what runs by the clock: the keeper and the monitor's events
 STILL = {"UK_VPS": "1", "UK_TRIM": "0", "UK_ACTIVATION": "off"}
 
 
@@ -40,7 +42,7 @@ def count(exe, out, *words):
 
 def main():
     if not shutil.which("valgrind"):
-        print("skipped: no valgrind")
+        print("skipped: valgrind is not installed")
         return 77
     bad = False
     with tempfile.TemporaryDirectory() as tmp:

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""net.py UK: `uk net` plans what it should, and leaves every setting as it was.
+"""net.py UK: `uk net` makes the right plan for a machine, and restores every setting.
 
-On recorded trees (--root): which rung a machine gets and what is written there; then apply and
-undo are killed before each call that changes anything, in all combinations, and undone. In a
-network namespace of the test's own, with veth: the same on the kernel's files, each rung, and
-what containers do (nothing to write to, the wrong /sys, no rights). No verdict from a clock.
+On recorded trees (--root) it checks which rung a machine gets and what is written. Then
+apply and undo are killed before each call that changes something, in all combinations,
+and undone. In a network namespace of the test, with veth, it checks the same on the
+kernel's files, each rung, and what happens in containers (read-only files, the wrong
+/sys, no privileges). No result depends on a clock.
 
-The kills come from a library that is preloaded and counts calls: so the tool has no hooks, and
-any place where something changes is one of its steps."""
+A preloaded library counts calls and kills the process, so the tool needs no hooks, and
+every place where something changes is one of its steps."""
 import array
 import ctypes
 import fcntl
@@ -35,7 +36,7 @@ KILLER = r"""
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* What the kernel makes of a value may be another one. */
+/* Writes 13 instead of TWIST, as if the kernel stored another value. */
 static ssize_t twisted(int fd, const void *p, size_t n)
 {
 	ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
@@ -70,7 +71,7 @@ ssize_t recv(int fd, void *p, size_t n, int flags)
 	return next(fd, p, n, flags);
 }
 """
-ALL = {}  # what is the same for all calls: the killer's library
+ALL = {}  # what all calls use: the path of the preloaded library
 
 
 def uk(*args, root=None, kill=None, want=0, user=None, twist=None):
@@ -82,7 +83,7 @@ def uk(*args, root=None, kill=None, want=0, user=None, twist=None):
     if twist:
         env.update(LD_PRELOAD=ALL["killer"], TWIST=twist)
     p = subprocess.run(cmd, capture_output=True, text=True, env=env, check=False, user=user,
-                       cwd="/", encoding="utf-8")  # no byte that is no character
+                       cwd="/", encoding="utf-8")  # fails on output that is not UTF-8
     if kill and p.returncode == -signal.SIGKILL:
         return None
     assert p.returncode == want, (cmd, p.returncode, want, p.stdout, p.stderr)
@@ -119,12 +120,12 @@ ETH = "/sys/class/net/eth0/"
 DEFER = {ETH + "napi_defer_hard_irqs": "2", ETH + "gro_flush_timeout": "200000"}
 IRQ = {"/proc/irq/38/smp_affinity_list": "3"}
 RPS = ETH + "queues/rx-0/rps_cpus"
-OLD = dict(BASE, **{"/asked/features": "", "/asked/napi": None})  # nothing can be asked
+OLD = dict(BASE, **{"/asked/features": "", "/asked/napi": None})  # an old kernel
 THREADED = {ETH + "threaded": "1", "/asked/thread-513": "0-3"}
 
 
 def tree(top, *more):
-    """A machine of files, in a folder of its own."""
+    """Makes the files of a machine in a new directory."""
     root = tempfile.mkdtemp(dir=top)
     files = dict(BASE)
     for m in more:
@@ -157,7 +158,7 @@ def snapshot(root):
     return found
 
 
-def the_planner_knows_its_machines(top):
+def each_machine_gets_its_rung(top):
     irqbalance = {"/proc/77/comm": "irqbalance", "/proc/77/cmdline": "irqbalance"}
     banned = dict(irqbalance, **{"/proc/77/cmdline": "irqbalance\0--banirq=38"})
     busy = {"/proc/sys/net/core/busy_poll": "50", "/proc/sys/net/core/busy_read": "50"}
@@ -174,12 +175,12 @@ def the_planner_knows_its_machines(top):
         ("all as it should be", {ETH + "napi_defer_hard_irqs": "7", "/asked/napi":
                                  "2 513 0 7 9", ETH + "gro_flush_timeout": "9",
                                  "/proc/irq/38/smp_affinity_list": "3"}, [], "sqpoll", {}),
-        ("a queue of its own mind", {"/asked/napi": "2 513 0 5 0"}, [], "sqpoll", IRQ),
+        ("a queue with its own settings", {"/asked/napi": "2 513 0 5 0"}, [], "sqpoll", IRQ),
         ("threads and rps are on", {**THREADED, RPS: "00000000,00000003"}, [], "sqpoll",
          {"napi-thread 513": "-", ETH + "threaded": "0", RPS: "00000000,00000000",
           **DEFER, **IRQ}),
         ("irqbalance", irqbalance, [], "sqpoll", DEFER),
-        ("irqbalance that leaves it alone", banned, [], "sqpoll", {**DEFER, **IRQ}),
+        ("irqbalance that excludes the interrupt", banned, [], "sqpoll", {**DEFER, **IRQ}),
         ("irqbalance, its option in two words",
          {**irqbalance, "/proc/77/cmdline": "irqbalance\0-i\0" "38"}, [], "sqpoll",
          {**DEFER, **IRQ}),
@@ -194,7 +195,7 @@ def the_planner_knows_its_machines(top):
          {**DEFER, **IRQ, **busy}),
         ("no deferral", no_defer, [], "threaded",
          {ETH + "threaded": "1", "napi-thread 513": "3", **IRQ}),
-        ("nothing can be asked", OLD, [], "epoll", {**DEFER, **IRQ, **busy}),
+        ("nothing can be queried", OLD, [], "epoll", {**DEFER, **IRQ, **busy}),
         ("no NAPI", {"/asked/napi": ""}, [], "rps", {RPS: "00000000,00000008", **IRQ}),
         ("one CPU", {"/sys/devices/system/cpu/online": "0"}, [], "advise", {}),
         ("no device", {p: None for p in BASE if p.startswith("/sys/class")}, [],
@@ -217,8 +218,9 @@ def the_planner_knows_its_machines(top):
     assert "isolated" in lacks, lacks
 
 
-def a_device_of_software_has_no_interrupts(top):
-    """Whatever its name is: that of an interrupt's line, a word in many, or .x."""
+def a_software_device_has_no_interrupts(top):
+    """A software device has no interrupts, even if its name is that of another
+    interrupt's line, a common word, or .x."""
     for name in ("ttyS0", "edge", ".x", "virtio2"):
         at = "/sys/class/net/%s/" % name
         root = tree(top, {at + "ifindex": "3", at + "operstate": "up",
@@ -229,20 +231,20 @@ def a_device_of_software_has_no_interrupts(top):
         assert changes(plan) == {**mine, **others}, (name, plan)
 
 
-def killed_anywhere_it_is_undone(top):
+def a_kill_at_any_step_can_be_undone(top):
     for name, files, args in (
             ("sqpoll", {**THREADED, RPS: "00000000,00000003"}, ["--alone"]),
             ("threaded", {"/asked/thread-513": "-"}, ["--rung", "threaded"])):
         root = tree(top, files)
         before, at, whole = snapshot(root), 0, False
-        while not whole:  # apply is killed at each step, and an undo at the same number
+        while not whole:  # kills apply at each step, and undo at the same step number
             at += 1
             whole = uk("apply", *args, root=root, kill=at) is not None
             uk("undo", root=root, kill=at)
             uk("undo", root=root)
             assert snapshot(root) == before, (name, at)
         at, whole = 0, False
-        while not whole:  # undo of all, killed at each step
+        while not whole:  # kills undo of a full apply at each step
             at += 1
             uk("apply", *args, root=root)
             whole = uk("undo", root=root, kill=at) is not None
@@ -251,13 +253,13 @@ def killed_anywhere_it_is_undone(top):
         assert at > 5, at
 
 
-def what_is_in_the_way_is_said(top):
+def conflicts_are_reported(top):
     root = tree(top)
     before = snapshot(root)
     first = uk("apply", root=root)
     assert {s["outcome"] for s in first["steps"]} == {"written"}, first
     applied = snapshot(root)
-    assert "steps" not in uk("apply", root=root)  # this very plan
+    assert "steps" not in uk("apply", root=root)  # the same plan is applied already
     uk("apply", "--cpu", "1", root=root, want=3)
     assert uk("plan", root=root)["changes"] == []
     assert uk("plan", root=root)["applied"] and uk("verify", root=root)["applied"]
@@ -275,7 +277,7 @@ def what_is_in_the_way_is_said(top):
     put(journal, "\n".join(lines[:2] + ["netns net:[1]"] + lines[3:]))
     uk("undo", root=root, want=3)
     put(journal, text)
-    put(root + ETH + "gro_flush_timeout", "5\n")  # somebody else's
+    put(root + ETH + "gro_flush_timeout", "5\n")  # another program's value
     uk("verify", root=root, want=1)
     uk("apply", root=root, want=3)
     steps = {s["setting"]: (s["outcome"], s.get("now"))
@@ -286,7 +288,7 @@ def what_is_in_the_way_is_said(top):
     uk("apply", root=root)
     put(root + "/proc/sys/kernel/random/boot_id", "boot-2\n")
     assert not uk("verify", root=root)["applied"]
-    assert uk("undo", root=root)["steps"] == []  # the settings went with that boot
+    assert uk("undo", root=root)["steps"] == []  # a reboot resets the settings
     assert not os.path.exists(journal)
 
 
@@ -295,7 +297,7 @@ def a_renamed_device_is_found(top):
     before = snapshot(root)
     uk("apply", root=root)
     os.rename(root + ETH, root + "/sys/class/net/lan")
-    put(root + ETH + "ifindex", "9\n")  # and its name is another's
+    put(root + ETH + "ifindex", "9\n")  # and another device has its name
     put(root + ETH + "gro_flush_timeout", "200000\n")
     uk("verify", root=root)
     steps = uk("undo", root=root)["steps"]
@@ -309,8 +311,9 @@ def a_renamed_device_is_found(top):
     assert snapshot(root) == before
 
 
-def half_a_proc_forgets_nothing(top):
-    """ProcSubset=pid of a unit, and who does not see /proc/sys knows no boot."""
+def a_missing_proc_sys_forgets_nothing(top):
+    """/proc/sys may be missing (ProcSubset=pid of a systemd unit). Then the boot is
+    unknown, but nothing is forgotten."""
     boot = "/proc/sys/kernel/random/boot_id"
     for first, then in ((None, "boot-1"), ("boot-1", None)):
         root = tree(top, {boot: first})
@@ -324,10 +327,10 @@ def half_a_proc_forgets_nothing(top):
         assert open(root + ETH + "gro_flush_timeout").read() == "0\n"
 
 
-def the_journal_has_no_place(top):
+def a_journal_that_cannot_be_written_changes_nothing(top):
     root = tree(top)
     before = snapshot(root)
-    put(root + "/run/uk-net", "")  # as a disk without a free inode: no matter of rights
+    put(root + "/run/uk-net", "")  # as on a disk without free inodes; privileges do not help
     uk("apply", root=root, want=1)
     os.remove(root + "/run/uk-net")
     os.makedirs(root + "/run/uk-net/journal.new")
@@ -344,36 +347,36 @@ def the_journal_has_no_place(top):
     assert os.stat(root + "/run/uk-net/lock").st_mode & 0o777 == 0o600
 
 
-def a_write_that_fails_takes_all_back(top):
+def a_failed_write_undoes_all(top):
     root = tree(top)
     before = snapshot(root)
-    os.mkdir(root + ETH + "napi_defer_hard_irqs.new")  # so it can't be replaced
+    os.mkdir(root + ETH + "napi_defer_hard_irqs.new")  # so that the file cannot be replaced
     plan = uk("apply", root=root, want=1)
     assert [s["outcome"] for s in plan["steps"]] == ["written", "failed", "skipped"], plan
     assert snapshot(root) == before and uk("undo", root=root) == {}
     os.rmdir(root + ETH + "napi_defer_hard_irqs.new")
-    os.mkdir(root + "/proc/irq/38/smp_affinity_list.new")  # as managed interrupts refuse it
+    os.mkdir(root + "/proc/irq/38/smp_affinity_list.new")  # as managed interrupts refuse the write
     plan = uk("apply", root=root)
     assert [s["outcome"] for s in plan["steps"]] == ["written", "written", "refused"], plan
     assert len(uk("verify", root=root)["steps"]) == 2
     uk("undo", root=root)
     os.rmdir(root + "/proc/irq/38/smp_affinity_list.new")
     assert snapshot(root) == before
-    uk("apply", root=root, want=1, twist="2")  # becomes 13, which is not what was asked for
+    uk("apply", root=root, want=1, twist="2")  # the kernel stores 13 instead of the value
     assert snapshot(root) == before and uk("undo", root=root) == {}
-    uk("apply", root=root, twist="3")  # an interrupt's CPUs
+    uk("apply", root=root, twist="3")  # the CPUs of an interrupt
     uk("undo", root=root)
     assert snapshot(root) == before
 
 
-def what_vanished_is_gone(top):
+def a_device_that_vanished_is_reported_gone(top):
     for become in (None, "9"):
         root = tree(top)
         uk("apply", root=root)
         shutil.rmtree(root + "/sys/class/net/eth0")
         if become:
             put(root + ETH + "ifindex", become + "\n")
-            put(root + ETH + "gro_flush_timeout", "200000\n")  # another device's own
+            put(root + ETH + "gro_flush_timeout", "200000\n")  # another device's own setting
         uk("verify", root=root, want=1)
         got = {s["setting"]: s["outcome"] for s in uk("undo", root=root)["steps"]}
         assert got == {**{k: "gone" for k in DEFER}, **{k: "written" for k in IRQ}}, got
@@ -382,15 +385,15 @@ def what_vanished_is_gone(top):
         assert uk("undo", root=root) == {}
 
 
-def who_has_no_rights_may_look():
+def a_user_without_privileges_may_look():
     user = 65534 if os.geteuid() == 0 else None
     if os.path.exists("/run/uk-net/journal"):
-        print("not tried without rights: a plan is applied on this machine")
+        print("not tested without privileges: a plan is applied on this machine")
         return
     try:
         subprocess.run([UK, "--version"], check=True, capture_output=True, user=user, cwd="/")
     except (OSError, subprocess.CalledProcessError) as e:
-        print("not tried without rights: another user can't run it: %s" % e)
+        print("not tested without privileges: another user cannot run it: %s" % e)
         return
     for command, want in (("discover", 0), ("apply", 4), ("undo", 4)):
         uk(command, want=want, user=user)
@@ -406,7 +409,7 @@ def sh(line):
 
 
 def gro_on(dev):
-    """What `ethtool -K DEV gro on` does; veth has NAPI then."""
+    """Does what `ethtool -K DEV gro on` does; then veth has NAPI."""
     value = array.array("B", struct.pack("II", 0x2c, 1))  # ETHTOOL_SGRO
     request = struct.pack("16sP", os.fsencode(dev), value.buffer_info()[0])
     with socket.socket() as s:
@@ -414,7 +417,7 @@ def gro_on(dev):
 
 
 def settings():
-    """All that could differ, as the kernel shows it."""
+    """All settings that could differ, as the kernel shows them."""
     found = {}
     for dev in os.listdir("/sys/class/net"):
         top = "/sys/class/net/%s/" % dev
@@ -429,7 +432,7 @@ def settings():
 
 
 class Namespace(Exception):
-    """This machine has none for us."""
+    """This machine gives the test no network namespace."""
 
 
 def enter_namespace():
@@ -438,7 +441,7 @@ def enter_namespace():
         raise Namespace("unshare: " + os.strerror(ctypes.get_errno()))
     try:
         sh("mount --make-rprivate / && mount -t tmpfs none /run")
-        if os.listdir("/sys/class/net") != ["lo"]:  # /sys is still the machine's
+        if os.listdir("/sys/class/net") != ["lo"]:  # /sys still shows the machine's namespace
             wrong = uk("plan", "--dev", "lo", want=5)
             assert "another network namespace" in wrong["error"], wrong
         sh("mount -t sysfs none /sys && ip link set lo up")
@@ -453,7 +456,7 @@ def each_rung_on_the_kernel():
     top = "/sys/class/net/uka/"
     napi = next(d for d in uk("discover")["devices"] if d["device"] == "uka")["napis"]
     if not napi:
-        raise Namespace("the kernel does not tell NAPIs, or veth has none")
+        raise Namespace("the kernel does not report NAPIs, or veth has none")
     thread = "napi-thread " + napi[0]["id"]
     cpu = str(max(os.sched_getaffinity(0)))
     deferred = {top + "napi_defer_hard_irqs": "2", top + "gro_flush_timeout": "200000"}
@@ -463,7 +466,7 @@ def each_rung_on_the_kernel():
                        ("threaded", {top + "threaded": "1", thread: cpu}),
                        ("rps", {top + "queues/rx-0/rps_cpus": None}), ("advise", {})):
         if rung == "sqpoll" and best != rung or rung == "epoll" and not best:
-            print("the rung %s is not here: %s" % (rung, can))
+            print("this kernel does not have the rung %s: %s" % (rung, can))
             continue
         before = settings()
         args = ["--dev", "uka", "--cpu", cpu, "--rung", rung]
@@ -480,20 +483,21 @@ def each_rung_on_the_kernel():
         assert uk("plan", "--dev", "uka")["rung"] == best
 
 
-def threads_come_back_with_their_cpus():
-    """Each write of `threaded` makes another kernel thread: its CPUs are not lost."""
+def napi_threads_keep_their_cpus():
+    """Each write of `threaded` makes a new kernel thread. It gets the CPUs of the old
+    one."""
     with open("/sys/class/net/uka/threaded", "w") as f:
         f.write("1\n")
     args = ["--dev", "uka", "--rung", "threaded", "--cpu"]
     uk("apply", *args, "0")
-    os.remove("/run/uk-net/journal")  # so now that is how it was
+    os.remove("/run/uk-net/journal")  # so this is the original state now
     before = settings()
     for rung in ("epoll", "threaded"):
         if not uk("discover")["features"]["epoll_busy_poll"] and rung == "epoll":
             continue
         kills = 0
         done = False
-        while not done:  # and killed at each step
+        while not done:  # killed at each step
             kills += 1
             done = uk("apply", "--dev", "uka", "--rung", rung, "--cpu", "1",
                       kill=kills) is not None
@@ -505,7 +509,7 @@ def threads_come_back_with_their_cpus():
 
 
 def all_names_and_all_queues_are_seen():
-    """Names may be any bytes; and one NAPI is not the only one."""
+    """Device names may contain any bytes, and a machine may have several NAPIs."""
     odd, quoted = os.fsdecode(b"b\xff\xed\xbfd"), '"q\\\x1b'
     sh("ip link add '%s' type veth peer name '%s'" % (quoted, odd))
     try:
@@ -525,7 +529,7 @@ def all_names_and_all_queues_are_seen():
         sh("ip link del '%s'" % quoted)
 
 
-def packets_are_counted_where_they_go():
+def packets_are_counted_on_their_cpu():
     before = settings()
     uk("apply", "--dev", "lo", "--cpu", "1")  # lo has no NAPI: rps
     got = uk("verify", "--loopback", "1000")["probe"]
@@ -536,15 +540,15 @@ def packets_are_counted_where_they_go():
     assert settings() == before
 
 
-def who_is_interrupted_goes_on():
-    """A receive with a time limit may say EINTR to whom no signal was sent."""
+def an_interrupted_receive_is_repeated():
+    """A receive with a time limit may fail with EINTR although no signal was sent."""
     env = dict(os.environ, LD_PRELOAD=ALL["killer"], INTERRUPT="1")
     p = subprocess.run([UK, "net", "verify", "--loopback", "100", "--json"], env=env, check=True,
                        capture_output=True, text=True)
     assert json.loads(p.stdout)["probe"]["packets"] >= 100, p.stdout
 
 
-def a_container_is_told_what_it_is():
+def a_container_is_recognised():
     before = settings()
     sh("mount -o remount,bind,ro /sys")
     plan = uk("plan", "--dev", "uka")["changes"]
@@ -563,21 +567,22 @@ def a_container_is_told_what_it_is():
 
 def on_the_kernel():
     if os.geteuid() != 0 or os.cpu_count() < 2:
-        raise Namespace("not root, or one CPU")
+        raise Namespace("needs root and two CPUs")
     for tool in ("ip", "mount"):
         if not shutil.which(tool):
             raise Namespace("no " + tool)
     enter_namespace()
-    for test in (each_rung_on_the_kernel, threads_come_back_with_their_cpus,
-                 all_names_and_all_queues_are_seen, packets_are_counted_where_they_go, who_is_interrupted_goes_on,
-                 a_container_is_told_what_it_is):
+    for test in (each_rung_on_the_kernel, napi_threads_keep_their_cpus,
+                 all_names_and_all_queues_are_seen, packets_are_counted_on_their_cpu,
+                 an_interrupted_receive_is_repeated,
+                 a_container_is_recognised):
         test()
         print("ok " + test.__name__)
 
 
 def main():
     os.environ["PATH"] += ":/usr/sbin:/sbin"
-    # each replaced file is synced, which takes a disk its time
+    # each replaced file is synced, which is slow on a disk
     fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=fast) as top:
         put(top + "/killer.c", KILLER)
@@ -585,19 +590,20 @@ def main():
         subprocess.run(os.environ.get("CC", "cc").split() +
                        ["-shared", "-fPIC", "-o", ALL["killer"], top + "/killer.c", "-ldl"],
                        check=True)
-        for test in (the_planner_knows_its_machines, a_device_of_software_has_no_interrupts,
-                     killed_anywhere_it_is_undone, a_renamed_device_is_found,
-                     half_a_proc_forgets_nothing, the_journal_has_no_place,
-                     what_is_in_the_way_is_said, a_write_that_fails_takes_all_back,
-                     what_vanished_is_gone):
+        for test in (each_machine_gets_its_rung, a_software_device_has_no_interrupts,
+                     a_kill_at_any_step_can_be_undone, a_renamed_device_is_found,
+                     a_missing_proc_sys_forgets_nothing,
+                     a_journal_that_cannot_be_written_changes_nothing,
+                     conflicts_are_reported, a_failed_write_undoes_all,
+                     a_device_that_vanished_is_reported_gone):
             test(top)
             print("ok " + test.__name__)
-        who_has_no_rights_may_look()
-        print("ok who_has_no_rights_may_look")
+        a_user_without_privileges_may_look()
+        print("ok a_user_without_privileges_may_look")
         try:
             on_the_kernel()
         except Namespace as e:
-            print("not on the kernel: %s" % e)
+            print("not tested on the kernel's files: %s" % e)
     return 0
 
 

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""net_cpu.py ECHO UK UKWEB: what a network processor takes off the program's CPU, in counters.
+"""net_cpu.py ECHO UK UKWEB: how much work a network processor takes off the program's
+CPU, measured by counters.
 
-In network namespaces of the test's own, over a veth with NAPI: the servers of net-echo (bench/net,
-whose script this uses) at each rung of `uk net`. What is held are counts of the server's own
-threads and of that veth's queues, in requests; who else uses the machine is in none of them, and
-no clock either.
+The test runs the servers of net-echo (bench/net, whose script it uses) in network
+namespaces of its own, over a veth with NAPI, at each rung of `uk net`. It checks counts
+per request, of the server's own threads and of that veth's queues. Other users of the
+machine are not counted, and no clock is used.
 
-But strangers move them. One that takes the network's CPU in the middle of a round makes the
-program sleep once more, and one that takes a kernel thread's while its next request comes spares
-it a sleep. So what should be few is judged by the least of many short windows, and what should be
-many by the most: a stranger only ever adds to the one and takes from the other, and he is not
-in all of them. And a round is of CONNECTIONS, 128 here, of which a thread each waits for all, and
-a network processor's set two to four times (14 to 36 waits of 1,000 requests, on two CPUs for
-which 25 to 60 others queue): eight strangers more in each round of each window make the tenth."""
+Other processes still change the counts. One that takes the network's CPU in the middle
+of a round makes the program sleep once more. One that takes a kernel thread's CPU while
+its next request arrives saves the thread a sleep. So a count that must be low is judged
+by the least of many short windows, and a count that must be high by the most: other
+processes only add to the former and only subtract from the latter, and do not disturb
+every window. A round has CONNECTIONS connections, 128 here. A thread for each
+connection waits once for each; a network processor's set waits two to four times a
+round (14 to 36 waits for 1,000 requests, on two CPUs with 25 to 60 other runnable
+processes). It would take eight more interruptions in each round of each window to reach
+the limit of a tenth."""
 import json
 import os
 import subprocess
@@ -38,7 +42,7 @@ for word in sys.stdin:
 
 
 def at(name, how, user=None, times=1):
-    """[{figure: value}], of times N requests each."""
+    """[{figure: value}], `times` measurements of N requests each."""
     veth.rung(UK, name)
     try:
         return veth.run(ECHO, how, N, 0, user, times)
@@ -54,29 +58,29 @@ def most(of, *figures):
     return [max(one[f] for one in of) for f in figures]
 
 
-def the_network_is_the_network_processors():
+def the_network_processor_does_the_network_work():
     threads, net = at("-", "threads", times=TIMES), at("sqpoll", "sqpoll", times=TIMES)
     waits, rx, polls = least(net, "waits", "rx", "host_polls")
     each, each_rx = most(threads, "waits", "rx")
-    print("of 1,000 requests, a thread each: %.0f waits, %.0f NET_RX; network processor: %.0f, "
+    print("for 1,000 requests, a thread each: %.0f waits, %.0f NET_RX; network processor: %.0f, "
           "%.1f" % (each, each_rx, waits, rx))
     assert each_rx >= 900 and rx <= 20, (each_rx, rx)
     assert waits * 10 <= each, (waits, each)
     assert polls <= 20 and most(net, "net_polls") > [0], net
-    assert most(net, "net_rx") >= [500], net  # it is there that they went
+    assert most(net, "net_rx") >= [500], net  # the packets went there
 
 
-def in_batches_too():
+def the_same_holds_for_batches():
     batch = at("sqpoll", "batch", times=5)
     assert max(least(batch, "rx", "host_polls")) <= 20, batch
 
 
-def without_rights_it_is_the_same():
+def the_same_holds_without_privileges():
     if os.geteuid() == 0:
         try:
             subprocess.run([ECHO], user=65534, capture_output=True, check=False)
         except OSError as why:
-            print("not tried without rights: %s" % why)
+            print("not tested without privileges: %s" % why)
             return
     net = at("sqpoll", "sqpoll", user=65534, times=5)
     assert max(least(net, "rx", "host_polls")) <= 20, net
@@ -89,7 +93,7 @@ def each_rung_has_its_poller():
         assert got[where] > 0, (name, got)
 
 
-def the_web_server_has_one():
+def ukweb_uses_a_network_processor():
     cpu = max(os.sched_getaffinity(0))
     veth.rung(UK, "sqpoll")
     try:
@@ -129,7 +133,7 @@ def web(root, cpu):
                 got = [counted(server, client, soft, 400) for _ in range(8)]
                 client.stdin.close()
             rx, = least(got, "rx")
-            print("ukweb: %.1f NET_RX of 1,000" % rx)
+            print("ukweb: %.1f NET_RX for 1,000 requests" % rx)
             assert rx <= 20 and most(got, "net_rx") >= [500], got
         finally:
             server.terminate()
@@ -137,7 +141,7 @@ def web(root, cpu):
 
 def main():
     if os.geteuid() != 0 or os.cpu_count() < 2:
-        print("skipped: not root, or one CPU")
+        print("skipped: needs root and two CPUs")
         return 77
     try:
         veth.enter()
@@ -148,12 +152,13 @@ def main():
     can = json.loads(subprocess.run([UK, "net", "discover", "--json"], check=True,
                                     capture_output=True, text=True).stdout)["features"]
     if not can["uring_napi"]:
-        print("skipped: this kernel's rings poll no queues")
+        print("skipped: io_uring of this kernel does not poll NAPI queues")
         return 77
     os.environ["UK_VPS"] = "1"
     os.environ.pop("UK_REACTOR", None)
-    for test in (the_network_is_the_network_processors, in_batches_too,
-                 without_rights_it_is_the_same, the_web_server_has_one, each_rung_has_its_poller):
+    for test in (the_network_processor_does_the_network_work, the_same_holds_for_batches,
+                 the_same_holds_without_privileges, ukweb_uses_a_network_processor,
+                 each_rung_has_its_poller):
         test()
         print("ok " + test.__name__)
     return 0

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""perf.py LIBDIR: `perf record -g` of a program whose user thread computes shows the thread's
-call graph, by frame pointers, through the library down to where a thread begins."""
+"""perf.py LIBDIR: `perf record -g` of a program whose user thread computes shows the
+call graph of the thread by frame pointers, through the library down to the thread's
+first function."""
 import os
 import shutil
 import subprocess
@@ -41,7 +42,7 @@ def chains(text):
 
 def main():
     if not shutil.which("perf"):
-        return skip("no perf")
+        return skip("perf is not installed")
     with tempfile.TemporaryDirectory() as tmp:
         src, exe, data = (os.path.join(tmp, n) for n in ("p.c", "p", "data"))
         with open(src, "w") as f:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sanitized.py BUILD: what a user's sanitizer finds in user threads, with the library that was
-built for it: planted faults are reported, and nothing where there is none. The program is
-linked with the plain library, as an installed one is, and finds the other by
-LD_LIBRARY_PATH."""
+"""sanitized.py BUILD: the sanitizer of a user's program works in user threads, with the
+library that was built for it. It reports planted faults, and nothing in a correct
+program. The program is linked with the plain library, as an installed one is, and finds
+the other library by LD_LIBRARY_PATH."""
 import os
 import subprocess
 import sys
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-CASES = [  # sanitizer, what is planted, what is said; None: nothing
+CASES = [  # sanitizer, planted fault, expected report (None: no report)
     ("tsan", "s", None), ("tsan", "r", "data race"),
     ("asan", "s", None), ("asan", "f", "heap-use-after-free"),
     ("asan", "u", "stack-use-after-return"),
@@ -98,7 +98,7 @@ def build(tmp, name, flag):
                         "-I" + os.path.join(ROOT, "include"), "-L" + os.path.join(BUILD, "src"),
                         "-lukthreads"], capture_output=True, text=True)
     if p.returncode:
-        sys.exit("does not build: " + p.stderr)
+        sys.exit("the program does not compile: " + p.stderr)
     return exe
 
 

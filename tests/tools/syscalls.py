@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""syscalls.py BUILD [UKWEB]: the system calls that programs make are those that
-uk-syscalls(7) lists, so a new one is a deliberate change: on both engines examples, ukweb that
-serves, and a Python program under `uk run` beside itself natively; then examples under a filter
-that kills for anything else. And that of a socket that does not block the kernel is not asked each
-time."""
+"""syscalls.py BUILD [UKWEB]: programs make only the system calls that uk-syscalls(7)
+lists, so a new one is a deliberate change.
+
+On both engines it traces examples, ukweb while it serves, and a Python program under
+`uk run`, compared with its native run. Then it runs the examples under a filter that
+kills the process at any other system call. It also checks that the library does not ask
+the kernel each time whether a socket is non-blocking."""
 import ctypes
 import os
 import re
@@ -21,7 +23,7 @@ BUILD = os.path.abspath(sys.argv[1])
 UKWEB = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 ENGINES = {"uring": "IO_URING", "epoll": "EPOLL"}
 EXAMPLES = "threads", "async", "io", "blocking"
-OWN = set("bind getsockname listen pipe2 pwrite64 socketpair unlink".split())  # the examples'
+OWN = set("bind getsockname listen pipe2 pwrite64 socketpair unlink".split())  # of the examples
 PYTHON = """
 import os, queue, socket, subprocess, tempfile, threading, time
 q = queue.Queue()
@@ -37,7 +39,8 @@ b.send(b"x")
 for t in ts: t.join()
 """
 
-# An event loop's thread, which often finds nothing: O_NONBLOCK from the start, and set once.
+# The thread of an event loop, which often finds nothing to read. O_NONBLOCK is set at
+# creation, or once later.
 LOOP = """
 import socket, threading
 def reads(s):
@@ -57,7 +60,7 @@ ASKS_MOST = 40
 
 
 def lists():
-    """section of the page -> names"""
+    """{section of the page: names}"""
     found, section = {}, None
     for line in open(os.path.join(ROOT, "docs/man/uk-syscalls.7")):
         if line.startswith(".Sh "):
@@ -79,8 +82,8 @@ def traced(out, *words):
 
 
 def names_in(out):
-    """Of those that return, and the exits: what a thread is at when its process ends strace may
-    take for anything (dup, once in some sixty runs)."""
+    """The calls that returned, and the exits. For a thread that is in a call when its
+    process ends, strace may print a wrong name (dup, once in some sixty runs)."""
     text = open(out, errors="replace").read()
     ended = re.findall(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed>).* = [^?]", text, re.M)
     return set(ended) | set(re.findall(r"^\d+ +(exit\w*)\(", text, re.M))
@@ -94,7 +97,7 @@ def calls(tmp, engine, *words):
 
 
 def asks(tmp, engine):
-    """How often the kernel is asked whether a socket blocks."""
+    """How often the kernel is asked whether a socket is non-blocking."""
     out = os.path.join(tmp, "calls")
     subprocess.run(traced(out, os.path.join(BUILD, "uk"), "run", sys.executable, "-c", LOOP),
                    env=environment(engine), check=True, timeout=100)
@@ -109,7 +112,7 @@ def fetch(port, path):
 
 
 def serving(tmp, engine):
-    """What ukweb calls from its start to its end."""
+    """The system calls of ukweb from its start to its end."""
     out, log = os.path.join(tmp, "calls"), os.path.join(tmp, "log")
     with open(os.path.join(tmp, "big"), "wb") as f:
         f.write(bytes(300_000))
@@ -117,7 +120,7 @@ def serving(tmp, engine):
         p = subprocess.Popen(traced(out, UKWEB, "--port=0", "--root=" + tmp), stderr=said,
                              env=environment(engine), stdout=said)
     port = None
-    while not port:  # until it says so
+    while not port:  # until it prints its port
         assert p.poll() is None, open(log).read()
         port = re.search(r"http://[^/\s]*:(\d+)", open(log).read())
         time.sleep(0.01)
@@ -136,10 +139,11 @@ def numbers():
 
 
 def confine(allowed):
-    """No other call from here on: it kills."""
+    """Returns a function that installs a filter which kills the process at any call not
+    in `allowed`."""
     known = numbers()
     let = [known[n] for n in sorted(allowed) if n in known]
-    code = [struct.pack("=HBBI", 0x20, 0, 0, 0)]  # its number
+    code = [struct.pack("=HBBI", 0x20, 0, 0, 0)]  # loads the system call number
     code += [struct.pack("=HBBI", 0x15, len(let) - i, 0, nr) for i, nr in enumerate(let)]
     code += [struct.pack("=HBBI", 6, 0, 0, r) for r in (0x80000000, 0x7fff0000)]
     program = ctypes.create_string_buffer(b"".join(code))
@@ -162,7 +166,7 @@ def filtered(engine, example, allowed):
 
 def main():
     if not shutil.which("strace"):
-        print("skipped: no strace")
+        print("skipped: strace is not installed")
         return 77
     page, bad = lists(), []
     always = page["THE C LIBRARY"] | page["THE RUNTIME"]
@@ -176,7 +180,7 @@ def main():
         try:
             plain = calls(tmp, None, sys.executable, "-c", PYTHON)
         except subprocess.CalledProcessError:
-            print("skipped: strace may not trace here")
+            print("skipped: strace is not permitted to trace here")
             return 77
         for engine, section in ENGINES.items():
             allowed, all_seen = always | page[section] | asked, set()
@@ -187,7 +191,7 @@ def main():
                 all_seen |= seen
                 r = filtered(engine, program, allowed | OWN)
                 if r:
-                    bad.append("%s, %s: %d under a filter" % (name, engine, r))
+                    bad.append("%s, %s: exit status %d under the filter" % (name, engine, r))
             if UKWEB:
                 seen = serving(tmp, engine)
                 judge("ukweb, " + engine, seen, allowed | page["UKWEB"])
@@ -197,10 +201,10 @@ def main():
             judge("uk run, " + engine, seen - plain, allowed | page["UK RUN"])
             asked_for = asks(tmp, engine)
             if asked_for > ASKS_MOST:
-                bad.append("%s: F_GETFL %d times" % (engine, asked_for))
+                bad.append("%s: F_GETFL was called %d times" % (engine, asked_for))
             idle = (page["THE RUNTIME"] | page[section]) - all_seen - seen
             if idle:
-                bad.append("%s: listed, never seen: %s" % (engine, " ".join(sorted(idle))))
+                bad.append("%s: listed but never called: %s" % (engine, " ".join(sorted(idle))))
     print("\n".join(bad) or "ok")
     return 1 if bad else 0
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""user_tools.py LIBDIR KNOWN: a user's program with a hundred threads under valgrind ends, and
-where the library KNOWs valgrind (it was built with its header) memcheck finds what is wrong
-with the program and meets no system call that it does not know; one with ThreadSanitizer
-against a library without is told so in a line."""
+"""user_tools.py LIBDIR KNOWN: a user's program with a hundred threads runs to its end
+under valgrind. If the library was built with valgrind's header (KNOWN is "true"),
+memcheck finds the program's fault and reports no unknown system call. A program with
+ThreadSanitizer and a library without it gets an error message of one line."""
 import os
 import shutil
 import subprocess
@@ -82,7 +82,8 @@ def main():
             p = valgrind(exe, env)
             if p.stdout != "done epoll\n" or (KNOWN and (p.returncode or "unhandled" in p.stderr)):
                 sys.exit("valgrind: %d %s %s" % (p.returncode, p.stdout, p.stderr[-2000:]))
-            # a ring that is asked for would hang there
+            # valgrind does not execute the requests of a ring, so the library uses
+            # epoll
             p = valgrind(exe, dict(env, UK_REACTOR="uring"), "planted")
             if p.stdout != "done epoll\n" or p.returncode != 9 or "works (prog" not in p.stderr:
                 sys.exit("valgrind: %d %s %s" % (p.returncode, p.stdout, p.stderr[-2000:]))
@@ -94,7 +95,7 @@ def main():
                 sys.exit("tsan: %d %s %s" % (p.returncode, p.stdout, p.stderr[-2000:]))
             done += 1
     if not done:
-        print("skipped: neither valgrind nor a compiler with ThreadSanitizer")
+        print("skipped: needs valgrind or a compiler with ThreadSanitizer")
         return 77
     print("ok: %d tools" % done)
     return 0

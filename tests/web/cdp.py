@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium, driven through its DevTools protocol with the standard library."""
+"""A headless Chromium, controlled through its DevTools protocol with the standard
+library alone."""
 import base64
 import json
 import os
@@ -37,7 +38,8 @@ class Browser:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def _connect(self):
-        """Only its death ends the wait for it: against a hang stands the test's own limit."""
+        """Waits until the browser listens or has died. If it hangs, the time limit of
+        the test ends it."""
         name = os.path.join(self.dir, 'DevToolsActivePort')
         port = None
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

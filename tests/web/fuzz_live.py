@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A live server under mutated requests: fuzz_live.py PORT [ROUNDS [SEED]]
+"""Sends mutated requests to a live server: fuzz_live.py PORT [ROUNDS [SEED]]
 
-Each connection sends one or more inputs of tests/web/corpus, mutated, in pieces or at once,
-and a last request behind them. Whatever comes back must be HTTP replies, whole, and after a
-reply that says "close" nothing. At the end the server answers as ever, and holds no more
-descriptors than before (run it on this machine)."""
+Each connection sends one or more inputs of tests/web/corpus, mutated, in pieces or at
+once, and a last valid request. All that comes back must be whole HTTP replies, and
+nothing may follow a reply that says "close". At the end the server must still answer,
+and hold no more fds than before (so run it on this machine)."""
 import os
 import random
 import re
@@ -51,8 +51,8 @@ def hear(s):
 
 
 def check(data, whole, sent):
-    """Replies from the first byte to the last. A HEAD has a length and no body, so where its
-    reply may be the next one begins is looked for."""
+    """Checks that replies fill the data from the first byte to the last. The reply to a
+    HEAD has a length but no body, so the check searches for the next reply after it."""
     heads = b'HEAD' in sent
     while data:
         head, sep, rest = data.partition(b'\r\n\r\n')
@@ -92,7 +92,7 @@ def main():
             except (BrokenPipeError, ConnectionResetError):
                 pass
             except OSError as e:
-                if e.errno != 107:  # reset before the shutdown
+                if e.errno != 107:  # ENOTCONN: reset before the shutdown
                     raise
             bad = check(*hear(s), sent)
             if bad:

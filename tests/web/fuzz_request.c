@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target for everything in the server that reads bytes from strangers without I/O: the
- * request head, paths, the chunked coding, ranges.
+/* Fuzz target for all code of the server that parses bytes from clients without I/O:
+ * the request head, paths, the chunked coding, ranges.
  *
- * With -fsanitize=fuzzer and -DLIBFUZZER it is a libFuzzer target. Without, it is a plain
- * program: fuzz-request CORPUS [ROUNDS [SEED]] runs every file of the corpus, then ROUNDS
- * mutations of them; the seed is printed.
+ * With -fsanitize=fuzzer and -DLIBFUZZER it is a libFuzzer target. Otherwise it is a
+ * plain program: fuzz-request CORPUS [ROUNDS [SEED]] runs every file of the corpus,
+ * then ROUNDS mutations of them, and prints the seed.
  *
- * What must hold: no byte beyond the input is read (each input lies at the end of a heap
- * block, for ASan); the verdict does not depend on how the bytes were chopped; spans lie
- * inside the head; a decoded path never climbs. */
+ * What must hold: no byte beyond the input is read (each input lies at the end of a
+ * heap block, for ASan); the verdict does not depend on how the bytes were chopped;
+ * spans lie inside the head; a decoded path never climbs above the root. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void check_range(const char *p, uint32_t n)
 	}
 }
 
-/* The whole at once, and in pieces: the same end at the same place. */
+/* Parses the body at once and in pieces: both must end at the same place. */
 static void check_chunked(const char *p, uint32_t n)
 {
 	struct chunked a, b;
@@ -105,7 +105,8 @@ static void check_head(const char *p, uint32_t n)
 			k = n;
 		rp = request_feed(&part, p, k, &lim);
 	}
-	/* Chopped, an over-long line may be refused before its other faults are seen. */
+	/* In pieces, an over-long line may be refused before its other faults are
+	 * seen. */
 	MUST(rw == rp || n >= lim.max_uri);
 	if (rw != 1)
 		return;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives a real ukweb over loopback: start and stop it, speak raw HTTP to it, count."""
+"""Runs a real ukweb on loopback: starts and stops it, sends it raw HTTP, counts."""
 import ctypes
 import os
 import re
@@ -16,7 +16,7 @@ import threading
 import time
 
 TESTS = []
-PARSING = {'t_rfc', 't_smuggle'}  # what these test is the same in all modes: they run in one
+PARSING = {'t_rfc', 't_smuggle'}  # parsing is the same in all modes: these run in one
 
 
 class Skip(Exception):
@@ -24,8 +24,8 @@ class Skip(Exception):
 
 
 def test(limit=60, tls=True, plain=True):
-    """A test: a function that takes the suite and raises when something is wrong. The limit,
-    in seconds, is against hangs alone: the machine may be loaded."""
+    """Declares a test: a function that takes the suite and raises an exception on
+    failure. The limit, in seconds, only ends hangs: the machine may be loaded."""
     def mark(fn):
         TESTS.append((fn, limit, tls, plain))
         return fn
@@ -45,7 +45,7 @@ def equal(a, b, *what):
 
 
 def need_files(n):
-    """A login gives 1024 descriptors; where no more can be had, what needs n is skipped."""
+    """Skips the test if this process may not have n fds (a login has 1024)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < n:
         raise Skip('the limit of open files is %d' % hard)
@@ -54,7 +54,8 @@ def need_files(n):
 
 
 def forbid_syscall(nr, err):
-    """From now on the system call nr gives -err, here and in all children (seccomp)."""
+    """From now on the system call nr fails with -err, here and in all children
+    (seccomp)."""
     libc = ctypes.CDLL(None, use_errno=True)
     code = [(0x20, 0, 0, 0), (0x15, 0, 1, nr), (0x06, 0, 0, 0x00050000 | err),
             (0x06, 0, 0, 0x7fff0000)]
@@ -65,19 +66,19 @@ def forbid_syscall(nr, err):
         raise OSError(ctypes.get_errno(), 'seccomp')
 
 
-# Between two steps of a test any time may go by; those that are about a deadline say so.
+# Any time may pass between two steps of a test. A test of a deadline sets its own.
 PATIENT = ['--timeout=header=600,idle=600,handshake=600']
 
 
 def cpu_of(path):
-    """Seconds that a process, or a thread, has used."""
+    """Seconds of CPU time that a process or a thread has used."""
     with open(path + '/stat') as f:
         ticks = f.read().rsplit(')', 1)[1].split()[11:13]
     return sum(map(int, ticks)) / os.sysconf('SC_CLK_TCK')
 
 
 def polls(task):
-    """Is it the kernel's side of a ring?"""
+    """Is the task an SQPOLL kernel thread?"""
     try:
         with open(task + '/comm') as f:
             return f.read().startswith('iou-sqp')
@@ -114,7 +115,7 @@ class Server:
                                      env=dict(os.environ, **(env or {})))
         suite.servers.append(self)
         self.err = []
-        self.listens = threading.Event()  # cleared: nobody reads its standard error
+        self.listens = threading.Event()  # while cleared, the server's standard error is not read
         self.listens.set()
         self.ready = threading.Event()
         self.port = None
@@ -147,7 +148,8 @@ class Server:
         return len(os.listdir('/proc/%d/fd' % self.proc.pid))
 
     def cpu(self):
-        """Seconds; not what a network processor takes by polling, as it is meant to."""
+        """Seconds of CPU time, without those of a network processor, which polls on
+        purpose."""
         pid = self.proc.pid
         tasks = ['/proc/%d/task/%s' % (pid, tid) for tid in os.listdir('/proc/%d/task' % pid)]
         return cpu_of('/proc/%d' % pid) - sum(cpu_of(t) for t in tasks if polls(t))
@@ -210,7 +212,7 @@ class Conn:
         self.s.close()
 
     def reset(self):
-        """Close with RST."""
+        """Closes the connection with RST."""
         self.raw = self.s
         self.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
         self.s.close()
@@ -267,7 +269,8 @@ class Conn:
         return self.response(head=method == 'HEAD')
 
     def at_end(self):
-        """The server closes in good order, and nothing is left over."""
+        """Checks that the server closes the connection properly and sends nothing
+        more."""
         check(self.buf == b'', 'bytes after the response', self.buf[:100])
         try:
             d = self.s.recv(1000)
@@ -359,7 +362,7 @@ class TimeLimit(BaseException):
 
 
 def run_all(suite, only):
-    """Run the tests one after the other; prints a line each and the sum."""
+    """Runs the tests one after the other. Prints a line for each, and the totals."""
     passed = failed = skipped = 0
     told = []
     pattern = re.compile(only) if only else None
@@ -412,7 +415,7 @@ def run_all(suite, only):
             suite.main = suite.server(*suite.main_options)
         print('%-8s %s (%.2f s)%s' % (verdict, name.replace('_', ' '),
                                       time.monotonic() - t, ': ' + why if why else ''))
-        for e in notes:  # of the watchdog, for one
+        for e in notes:  # for example of the watchdog
             print('  note: ' + e.rstrip())
         sys.stdout.flush()
     print('%d passed, %d failed, %d skipped' % (passed, failed, skipped))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What RFC 9110 says about Range, written for clarity: the server is compared with this."""
+"""What RFC 9110 says about Range, written for clarity. The tests compare the server
+with it."""
 import re
 
 
@@ -17,7 +18,7 @@ def ranges(field, size, limit=16):
         m = re.match(r'^(\d*)-(\d*)$', spec)
         if not m or not (m.group(1) or m.group(2)):
             return None
-        # Beyond 64 bits all numbers are the same: far behind any end.
+        # Numbers beyond 64 bits are all alike: far behind any end.
         a, b = (x and str(min(int(x), 2 ** 64 - 1)) for x in m.groups())
         if a and b and int(b) < int(a):
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that mean ill, or are broken."""
+"""Clients that are malicious or broken."""
 import os
 import random
 import select
@@ -35,7 +35,7 @@ def nothing_outside_the_root_is_served(t):
 
 @test()
 def without_openat2_no_link_is_followed(t):
-    """An old kernel (ENOSYS) or an old filter around a container (EPERM)."""
+    """As on an old kernel (ENOSYS), or under an old filter of a container (EPERM)."""
     if os.uname().machine not in ('x86_64', 'aarch64'):
         raise Skip('number of openat2 unknown')
     for err in (38, 1):
@@ -56,7 +56,8 @@ def without_openat2_no_link_is_followed(t):
 
 @test()
 def a_rename_race_never_leaves_the_root(t):
-    """A directory that becomes a link to the outside and back, while it is being asked for."""
+    """A directory is replaced by a link to the outside and back, again and again, while
+    it is requested."""
     a, link = os.path.join(t.root, 'race'), os.path.join(t.tmp, 'race-link')
     os.makedirs(a)
     with open(os.path.join(a, 'outside.txt'), 'w') as f:
@@ -134,7 +135,8 @@ def requests_that_could_be_smuggled_are_refused(t):
         'GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n', 'GET a HTTP/1.1\r\nHost: a\r\n\r\n',
         'GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n', 'GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n',
         'GET http://u@a/ HTTP/1.1\r\nHost: a\r\n\r\n', 'GET * HTTP/1.1\r\nHost: a\r\n\r\n',
-        # Raw bytes above 127 that are no UTF-8: cut short, overlong, a surrogate, too large.
+        # Raw bytes above 127 that are not UTF-8: cut short, overlong, a surrogate, too
+        # large.
         'GET /\xc3 HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /\xc0\xaf HTTP/1.1\r\nHost: a\r\n\r\n',
         'GET /\xed\xa0\x80 HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n',
         'GET /\xf4\x90\x80\x80 HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -197,7 +199,7 @@ def too_long_is_414_and_431_and_413(t):
         equal(c.response().status, 200)
         c.send(GOOD + ''.join('X%d: a\r\n' % i for i in range(99)) + '\r\n')
         equal(c.response().status, 200)
-        # Names that no file can have: there is none, as nginx says, too.
+        # Names that no file can have: 404, as with nginx.
         equal(c.request('/' + 'a' * 300).status, 404)
         equal(c.request('/' + 'b' * 5000).status, 404)
         equal(c.request('/' + '%62' * 2600).status, 404)
@@ -206,7 +208,7 @@ def too_long_is_414_and_431_and_413(t):
 
 
 def drip(conn, data):
-    """A byte at a time, until there is an answer."""
+    """Sends one byte at a time, until there is an answer."""
     for i in range(len(data)):
         try:
             conn.send(data[i:i + 1])
@@ -218,7 +220,8 @@ def drip(conn, data):
 
 @test(limit=120)
 def slow_clients_are_told_or_dropped(t):
-    """Only what is late by nature meets a short limit: a slow machine is late with nothing else."""
+    """Only clients that are slow on purpose meet a short limit; on a slow machine
+    nothing else may."""
     s = t.server('--timeout=header=2')
     with s.conn() as silent, s.conn() as head:
         drip(head, (GOOD + 'X: ' + 'a' * 100000).encode())
@@ -242,7 +245,8 @@ def slow_clients_are_told_or_dropped(t):
 
 @test(limit=60)
 def a_reader_that_stands_still_is_dropped(t):
-    """After t_write, though it has asked for a lot; the fd and the thread come back."""
+    """It is dropped after t_write, with much of its response unsent. Its fd and its
+    thread are freed."""
     s = t.server('--timeout=write=3')
     equal(s.get('/large.bin', 'HEAD').status, 200)
     fds = s.fds()
@@ -275,7 +279,8 @@ def three_hundred_slow_clients_do_not_keep_others_out(t):
 
 @test(tls=False, limit=900)
 def ten_thousand_slow_heads_and_posts_keep_nobody_out(t):
-    """In `make check` (UK_TEST_FULL). None of them is ever complete; then all give up at once."""
+    """In `make check` (UK_TEST_FULL). None of the requests is ever complete; then all
+    clients close at once."""
     if not os.environ.get('UK_TEST_FULL') or t.mode == 'pth':
         raise Skip('make check runs it, on user threads')
     n = 10000
@@ -305,7 +310,7 @@ def ten_thousand_slow_heads_and_posts_keep_nobody_out(t):
 
 @test(tls=False, limit=600)
 def what_comes_back_is_http_whatever_is_sent(t):
-    """Some mutations of the corpus; tests/web/fuzz_live.py by hand for a million."""
+    """Some mutations of the corpus. To run a million, use tests/web/fuzz_live.py."""
     p = subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'fuzz_live.py'),
                         str(t.main.port), '1500', str(t.seed)], stdout=subprocess.PIPE,
                        stderr=subprocess.STDOUT)
@@ -358,7 +363,8 @@ def clients_that_die_in_mid_transfer_leave_nothing_behind(t):
 
 @test()
 def a_file_cut_short_ends_the_connection_early(t):
-    """The promised length can't be kept: the client must be able to tell."""
+    """The server cannot keep the promised length, and the client must be able to
+    notice."""
     p = t.put('shrinking.bin', os.urandom(8000000))
     with t.main.conn(rcvbuf=8192) as c:
         c.send('GET /shrinking.bin HTTP/1.1\r\nHost: a\r\n\r\n')

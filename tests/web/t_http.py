@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol as well-behaved clients speak it."""
+"""The protocol as well-behaved clients use it."""
 import email.utils
 import os
 import random

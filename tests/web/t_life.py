@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start, limits, load, log, stop."""
+"""Start, limits, load, log and stop."""
 import os
 import re
 import signal
@@ -121,7 +121,8 @@ def a_thousand_connections_at_once(t):
 @test(limit=40)
 def at_max_conns_the_rest_waits_its_turn(t):
     s = t.server('--limit=conns=20', '--timeout=idle=30,header=30')
-    # Twenty that are kept alive; the twenty others make the server close the idle ones.
+    # Twenty connections are kept alive; the next twenty make the server close the idle
+    # ones.
     cs = []
     for i in range(40):
         c = s.conn()
@@ -134,7 +135,7 @@ def at_max_conns_the_rest_waits_its_turn(t):
 
 
 def answers(s):
-    """503: it still has no descriptor for the file."""
+    """503: it has no fd left for the file."""
     try:
         return s.get('/').status == 200
     except (OSError, EOFError):
@@ -156,14 +157,14 @@ def out_of_descriptors_it_neither_spins_nor_dies(t):
                 c.send('G')
             cs.append(c)
         until('has descriptors left', lambda: any('accept: ' in e for e in s.err), 100)
-        time.sleep(1)  # to spin in
+        time.sleep(1)  # time in which it could spin
         for c in cs:
             c.close()
     until('does not come back', lambda: answers(s), 100)
     failed = int(re.search(r'^ukweb_accept_errors_total (\d+)', s.get('/metrics').body.decode(),
                            re.M).group(1))
     ms = 1000 * (time.monotonic() - start)
-    check(0 < failed < 10 + ms / 2, 'spins:', failed, 'failures in ms:', ms)  # 2 ms of rest each
+    check(0 < failed < 10 + ms / 2, 'spins:', failed, 'failures in ms:', ms)  # 2 ms of rest after each
     equal(s.stop(), 0)
 
 
@@ -174,12 +175,12 @@ def out_of_descriptors_it_stops_without_spinning(t):
     for _ in range(90):
         c = socket.create_connection(('127.0.0.1', s.port), 60)
         if not t.tls:
-            c.sendall(b'GET / HTTP/1.1\r\nHost: ')  # in the midst: it may end it
+            c.sendall(b'GET / HTTP/1.1\r\nHost: ')  # a request under way, which the server may end
         cs.append(c)
     until('has descriptors left', lambda: any('accept: ' in e for e in s.err), 50)
     cpu, start = s.cpu(), time.monotonic()
     s.signal(signal.SIGTERM)
-    time.sleep(2)  # to spin in
+    time.sleep(2)  # time in which it could spin
     cpu, wall = s.cpu() - cpu, time.monotonic() - start
     check(cpu < wall / 4, 'spins:', cpu, 's of', wall)
     for c in cs:
@@ -203,7 +204,8 @@ def at_the_limit_of_threads_idle_ones_make_room(t):
 
 
 class Load(threading.Thread):
-    """Keep-alive clients; counts requests that were accepted and not answered in full."""
+    """Keep-alive clients; counts requests that were accepted but not answered in
+    full."""
 
     def __init__(self, s, path, want, close=False):
         super().__init__(daemon=True)
@@ -230,8 +232,9 @@ class Load(threading.Thread):
                         c.send(req)
                         r = c.response()
                     except (OSError, EOFError, ssl.SSLError) as e:
-                        # Closed between two requests before it saw this one: HTTP's own
-                        # race, the client sends it again. Anything else is a loss.
+                        # Closed between two requests before the server saw this one.
+                        # HTTP has this race, and the client repeats the request.
+                        # Anything else is a loss.
                         if first or c.buf:
                             self.lost.append('request: %r %r' % (e, c.buf[:80]))
                         break
@@ -271,7 +274,8 @@ def a_stop_under_load_loses_no_accepted_request(t):
 
 @test(tls=False)
 def the_backlog_is_served_before_the_end(t):
-    """The server is frozen; clients connect and send; then it is told to stop and thawed."""
+    """The server is stopped by SIGSTOP. Clients connect and send. Then it gets the
+    signal to stop, and continues."""
     s = t.server()
     s.signal(signal.SIGSTOP)
     cs = [s.conn() for _ in range(100)]
@@ -384,7 +388,8 @@ def the_access_log_is_complete_and_well_formed(t):
 
 @test(limit=60)
 def a_connection_that_is_new_at_a_stop_is_answered(t):
-    """Its first request comes later than an idle keep-alive is given up."""
+    """Its first request arrives when idle keep-alive connections have already been
+    closed."""
     s = t.server('--timeout=stop=120,header=100')
     with s.conn() as used, s.conn() as fresh:
         equal(used.request('/').status, 200)
@@ -399,19 +404,19 @@ def a_connection_that_is_new_at_a_stop_is_answered(t):
         equal(used.request('/').status, 200)
         s.signal(signal.SIGTERM)
         used.at_end()
-        fresh.at_end()  # but it does not hold up the end for ever
+        fresh.at_end()  # but it does not delay the end for ever
     equal(s.wait(), 0)
 
 
 def pending(s):
-    """Has it a signal that it has not taken?"""
+    """Is a signal pending for it?"""
     for ln in open('/proc/%d/status' % s.proc.pid):
         if ln.startswith('ShdPnd:'):
             return int(ln.split()[1], 16)
 
 
 def frozen_log(t):
-    """An access log that takes nothing: a pipe that is full."""
+    """An access log that blocks: a full pipe."""
     p = os.path.join(t.tmp, 'frozen-%d' % len(t.servers))
     os.mkfifo(p)
     fd = os.open(p, os.O_RDWR | os.O_NONBLOCK)
@@ -424,7 +429,7 @@ def frozen_log(t):
 
 @test(limit=90)
 def nothing_keeps_a_second_signal_from_ending_it(t):
-    """Downloads that stand still, and a log that takes nothing."""
+    """Downloads that do not proceed, and a log that blocks."""
     big = t.put('fifty.bin', b'z' * 50000000)
     log, fd = frozen_log(t)
     s = t.server('--timeout=stop=1000,write=1000', '--access-log=' + log)
@@ -449,7 +454,7 @@ def nothing_keeps_a_second_signal_from_ending_it(t):
 
 @test(limit=90)
 def a_second_signal_ends_it_while_files_are_being_sent(t):
-    """Downloads that keep every processor busy, and a time to stop that is far away."""
+    """Downloads that keep every CPU busy, and a limit for the stop that is far away."""
     big = t.put('fifty.bin', b'z' * 50000000)
     s = t.server('--timeout=stop=1000')
     got = [0] * 16
@@ -483,7 +488,7 @@ def a_standard_error_that_nobody_reads_holds_nothing_up(t):
         s.listens.clear()
         fd = os.open('/proc/%d/fd/2' % s.proc.pid, os.O_WRONLY | os.O_NONBLOCK)
         full = 0
-        while full < 3:  # the reader takes one bufferful more
+        while full < 3:  # the reader takes one more buffer
             try:
                 os.write(fd, b'x' * 100 + b'\n')
             except BlockingIOError:
@@ -566,7 +571,8 @@ def the_cache_lets_go_of_what_is_deleted_or_not_used(t):
 
 @test(limit=60)
 def another_directory_under_the_roots_name_is_served(t):
-    """Renamed and made anew, and by a link that is switched; SIGHUP does it at once."""
+    """The directory is renamed and made anew, or a link to it is switched. SIGHUP makes
+    the server see it at once."""
     d = os.path.join(t.tmp, 'site')
     for n in ('one', 'two', 'www'):
         os.makedirs(os.path.join(d, n))
@@ -600,34 +606,37 @@ def another_directory_under_the_roots_name_is_served(t):
 
 
 def memory(s):
-    """Without the pages of files: who else maps the same libraries now (another test, a program
-    that has just ended) has no part in it, as it has in Pss."""
+    """Bytes of anonymous memory. Pages of files are left out (and Pss is not used),
+    because the server's share of them depends on which other processes map the same
+    libraries."""
     for ln in open('/proc/%d/smaps_rollup' % s.proc.pid):
         if ln.startswith('Anonymous:'):
             return int(ln.split()[1]) * 1024
 
 
 def kept_by_openssl(t):
-    """Bytes for each connection, without us: 14,048 by OpenSSL 3.0, 28,384 by 3.5."""
+    """The bytes that OpenSSL alone keeps for each connection: 14,048 with 3.0, 28,384
+    with 3.5."""
     out = subprocess.run([t.tls_min, t.cert, t.key], check=True, capture_output=True, text=True)
     return int(re.search(r"(\d+) with malloc's own", out.stdout).group(1))
 
 
 @test(limit=120)
 def an_idle_connection_costs_a_page_and_what_tls_keeps(t):
-    """New ones and used ones, whatever their requests have needed meanwhile. With 10,000 it is
-    4.7 KB and what OpenSSL keeps (bench/web/idle.py), of which each vp's table has 40 bytes; a
-    thread with frames of two pages would not pass."""
+    """New connections and used ones, whatever their requests needed meanwhile. With
+    10,000 connections it is 4.7 KB plus what OpenSSL keeps (bench/web/idle.py); each
+    vp's table takes 40 bytes of it. A thread with frames of two pages would not
+    pass."""
     if t.mode == 'pth':
         raise Skip('a kernel thread has its own price')
-    # Of 500, the heaps take their part, and so do the tables' first pages.
+    # With only 500, the heaps and the first pages of the tables add to each.
     limit = 7400 + 100 * t.vps + (kept_by_openssl(t) if t.tls else 0)
     s = t.server('--timeout=idle=1000,header=1000')
     if re.search('lib[at]san', open('/proc/%d/maps' % s.proc.pid).read()):
         raise Skip('a sanitizer has its own price')
     for _ in range(20):
         s.get('/large.bin')
-    warm = [s.conn() for _ in range(8)]  # the rings' 1,024 buffers are not a connection's
+    warm = [s.conn() for _ in range(8)]  # the rings' 1,024 buffers do not count for a connection
     for i in range(4000):
         warm[i % 8].request('/n/1.txt', headers=[('X', 'y' * 1500)])
     for c in warm:

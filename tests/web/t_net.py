@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network processor: --mode=net. What it serves is tested by the other files in that mode."""
+"""--mode=net: the network processor. The other files test what the server serves in
+this mode."""
 import os
 import re
 import time
@@ -8,7 +9,8 @@ from harness import Skip, check, equal, test
 
 
 def pollers(pid):
-    """The kernel's threads that read rings: id -> (state, how often it has gone to sleep)."""
+    """The SQPOLL kernel threads of pid: id -> (state, how often it has gone to
+    sleep)."""
     out = {}
     for tid in os.listdir('/proc/%d/task' % pid):
         try:

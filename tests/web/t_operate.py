@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator expects: restart, service manager, several listeners, few privileges."""
+"""What an operator expects: restart, service manager, several listeners, few
+privileges."""
 import ctypes
 import os
 import re
@@ -13,10 +14,11 @@ from t_life import Load, until
 
 
 class Heir:
-    """The process that took over from a server of ours; our own to wait for."""
+    """The process that took over from a server of the suite. It is made a child of this
+    process, which can wait for it."""
 
     def __init__(self, t, old):
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans are ours
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans become children of this process
         n = len(old.err)
         old.signal(signal.SIGUSR2)
         until('no successor', lambda: any('takes over' in e for e in old.err[n:]), 60)
@@ -96,7 +98,7 @@ class UnixConn(Conn):
 
 
 def other_ports(s, n):
-    """Those of the second and later listeners, in order."""
+    """The ports of the second and later listeners, in order."""
     until('not all listeners are named',
           lambda: sum('and on ' in e for e in s.err) >= n)
     return [int(m.group(1)) for e in s.err for m in [re.search(r'and on http.*:(\d+)/', e)] if m]
@@ -119,7 +121,7 @@ def several_listeners_and_a_unix_socket(t):
     check(not os.path.exists(path), 'the name is left')
     lines = open(log).read().splitlines()
     check(any(ln.startswith('unix: - - ') for ln in lines), lines)
-    # A name that nobody listens on is taken, one that is in use is not.
+    # A socket file that no process listens on is replaced; one that is in use is not.
     left = socket.socket(socket.AF_UNIX)
     left.bind(path)
     left.close()
@@ -141,14 +143,14 @@ def several_listeners_and_a_unix_socket(t):
 
 
 class Manager:
-    """A service manager: holds the sockets, hears what is notified."""
+    """A service manager: holds the sockets and receives the notifications."""
 
     def __init__(self, t, n=1):
         self.socks = [socket.socket() for _ in range(n)]
         for k in self.socks:
             k.bind(('127.0.0.1', 0))
             k.listen(100)
-            k.setblocking(False)  # as some managers hand them over
+            k.setblocking(False)  # as some managers pass them
         self.box = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.path = os.path.join(t.tmp, 'notify-%d' % len(t.servers))
         self.box.bind(self.path)
@@ -158,7 +160,7 @@ class Manager:
         def place():
             for i, fd in enumerate(self.fds):
                 os.dup2(fd, 3 + i)
-        # Numbers above those that they get.
+        # Duplicates with numbers above the ones that the server gets.
         import fcntl
         self.fds = [fcntl.fcntl(k, fcntl.F_DUPFD, 50) for k in self.socks]
         return t.server(*extra, env={'NOTIFY_SOCKET': self.path, 'LISTEN_FDS': str(len(self.fds))},
@@ -181,7 +183,8 @@ def sockets_are_taken_from_a_service_manager_which_is_told(t):
     a = m.hear()
     check(a['RELOADING'] == '1' and int(a['MONOTONIC_USEC']) > 0, a)
     equal(m.hear()['READY'], '1')
-    # Who comes between two lives waits in the backlog, which is the manager's.
+    # A client that connects between two runs waits in the backlog, which belongs to the
+    # manager.
     s.signal(signal.SIGTERM)
     equal(m.hear()['STOPPING'], '1')
     equal(s.wait(), 0)
@@ -250,7 +253,7 @@ def precompressed_files_go_to_those_who_accept_them(t):
         r = ask('/pre/a.css.gz', 'gzip')
         equal((r.status, r['content-encoding'], r['content-type'], r.body),
               (200, None, 'application/gzip', packed))
-        # One that comes or goes later is seen, too.
+        # A file that appears or vanishes later is noticed, too.
         t.put('pre/old.css.gz', packed)
         os.unlink(os.path.join(t.root, 'pre/a.css.gz'))
         until('not seen', lambda: ask('/pre/old.css', 'gzip')['content-encoding'] == 'gzip')
@@ -285,7 +288,7 @@ def status_of(pid):
 
 
 def threads_of(pid):
-    """The status of each that is still there."""
+    """The status of each thread that still exists."""
     for task in os.listdir('/proc/%d/task' % pid):
         try:
             yield status_of(int(task))
@@ -319,7 +322,7 @@ def it_serves_as_another_user_with_all_its_threads(t):
     os.rename(log, log + '.1')
     s.signal(signal.SIGHUP)
     until('the log is not opened anew', lambda: os.path.exists(log))
-    # a successor is started by that user, who may not come to where this program lies
+    # that user starts the successor, but may not have access to the program
     if subprocess.call(['setpriv', '--reuid=65534', '--clear-groups', 'test', '-r', t.ukweb]):
         equal(s.stop(), 0)
     else:
@@ -356,8 +359,9 @@ def it_serves_from_behind_a_chroot(t):
 
 @test(limit=60)
 def in_the_sandbox_it_serves_and_can_do_little_else(t):
-    """The same tree, log, certificate and root switch; what is forbidden is shown by the filter
-    that every thread has, by a log that has become a link to elsewhere, and by an exec."""
+    """The same directory tree, log, certificate and switch of the root still work.
+    Three things show what is forbidden: the filter that every thread has, a log that
+    has become a link to elsewhere, and an exec."""
     d = os.path.join(t.tmp, 'box')
     for n in ('one', 'two'):
         os.makedirs(os.path.join(d, n))
@@ -386,11 +390,11 @@ def in_the_sandbox_it_serves_and_can_do_little_else(t):
         s.signal(signal.SIGHUP)
         until('it writes elsewhere', lambda: any('Permission denied' in e for e in s.err))
         check(not os.path.exists(os.path.join(t.tmp, 'elsewhere.log')))
-    cs = [s.conn() for _ in range(50)]  # threads are still made
+    cs = [s.conn() for _ in range(50)]  # threads are still created
     for c in cs:
         equal(c.request('/a.txt').body, b'two\n')
         c.close()
-    s.signal(signal.SIGUSR2)  # exec: forbidden
+    s.signal(signal.SIGUSR2)  # needs exec, which is forbidden
     until('silent', lambda: any('successor' in e for e in s.err))
     equal(s.get('/a.txt').body, b'two\n')
     equal(s.stop(), 0)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 9110 and 9112, case by case: what each byte means in each place, and the forms of length,
-chunk, host, target and version.
+"""RFC 9110 and 9112, case by case: what each byte means in each place, and the forms of
+length, chunk, host, target and version.
 
-Every case is one or more requests in one piece, with a last one behind them. A case that is
-to be refused must get the one reply and the end of the connection; one that is accepted must
-leave the stream at the first byte of what follows: then the last request is answered, and
-nothing but it. So a server that is out of step by a byte fails whatever it replies.
+Every case is one or more requests in one piece, followed by a last valid request. A
+case that must be refused must get one reply and the end of the connection. A case that
+is accepted must leave the stream at the first byte of what follows: then the last
+request is answered, and nothing else. So a server that is out of step by one byte
+fails, whatever it replies.
 
-  t_rfc.py PORT     the same against any server on this machine (nginx): what differs"""
+  t_rfc.py PORT: the same with any server on this machine; prints what differs"""
 import re
 import socket
 import string
@@ -20,7 +21,7 @@ LAST = b'GET /n/1.txt HTTP/1.1\r\nHost: last\r\nConnection: close\r\n\r\n'
 GOOD = b'GET /n/2.txt HTTP/1.1\r\nHost: a\r\n'
 POST = b'POST /n/2.txt HTTP/1.1\r\nHost: a\r\n'
 TCHAR = set(("!#$%&'*+-.^_`|~" + string.ascii_letters + string.digits).encode())
-# Allowed, or a server that is forgiving may take it (9112, 3.2); a path that is not there.
+# Allowed, or tolerated by a lenient server (9112, 3.2); such a path does not exist.
 URI = set(("-._~!$&'()*+,;=:@/?" + string.ascii_letters + string.digits).encode())
 FORGIVEN = set(b'"<>[\\]^`{|}')
 REFUSE, NO_METHOD = (400,), (405, 501)
@@ -200,7 +201,7 @@ def cases():
 
 
 def replies(data):
-    """Status codes and bodies of what came; a string where it is no HTTP."""
+    """Status codes and bodies of the replies; a string where the data is not HTTP."""
     out = []
     while data:
         head, sep, rest = data.partition(b'\r\n\r\n')
@@ -226,11 +227,13 @@ def verdict(name, got, want):
     if codes[0] not in want:
         return '%s, not %s' % (codes, want)
     if len(codes) == 1:
-        # Refused, and the end. What was accepted must not cost the client its next request.
+        # Refused, and the connection ended. If the request was accepted, the next one
+        # must be answered.
         return None if codes[0] in (400, 413, 431, 501, 505) else 'closed after %d' % codes[0]
     if len(codes) != 2 or codes[1] != 200 or got[1][1] != b'file number 1\n':
         return 'out of step: %s' % (got[1:],)
-    # A path that nothing can have is no doubt about where the request ends.
+    # A 400 for a bad path may keep the connection: the end of the request is not in
+    # doubt.
     return 'goes on after 400' if codes[0] == 400 and not name.startswith('target') else None
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smuggling: requests whose end two servers might see in different places, judged against
-nginx beside ours.
+"""Request smuggling: requests whose end two servers might see in different places,
+compared with nginx.
 
-A case is a GET for one file whose framing (Transfer-Encoding, Content-Length, the chunks) is
-mutated, with a second request hidden where a body would be, and a last one behind it. Each
-file says its name, so the replies tell who took what for a request. Ours may refuse whatever
-it likes: then nobody is led astray. What it accepts nginx must accept, with the same
-requests in it. One thing nginx refuses that the RFC lets pass: a tab around a field's value
-(9110, 5.6.3); it is asked with a space then.
+A case is a GET for one file whose framing (Transfer-Encoding, Content-Length, the
+chunks) is mutated. A second request is hidden where a body would be, and a last one
+follows. Each file contains its own name, so the replies show which server took what for
+a request. Our server may refuse anything, because then nobody is misled. What it
+accepts nginx must accept, with the same requests in it. The RFC allows one thing that
+nginx refuses: a tab around a field's value (9110, 5.6.3). Such a case is sent to nginx
+with a space instead.
 
-  t_smuggle.py OURS NGINX     the same against servers on two ports: what differs"""
+  t_smuggle.py OURS NGINX: compares servers on two ports; prints what differs"""
 import os
 import shutil
 import socket
@@ -32,7 +33,7 @@ ODD = [b'\t', b'\x0b', b'\x0c', b'\0', b'\x01', b'\x7f', b'\x85', b'\xa0', b'\xf
 
 
 def around(name, value, odd=ODD):
-    """A field's line, with something odd in each place where a parser looks."""
+    """A field line with something odd in each place where a parser looks."""
     line = name + b': ' + value
     for o in odd:
         for at in (0, len(name) // 2, len(name), len(name) + 1, len(name) + 2,
@@ -145,12 +146,13 @@ def requests():
 
 
 def ask(port, raw):
-    """Who was answered, in this order, by the number of the file; 0: somebody was refused."""
+    """The numbers of the files that were served, in this order; 0: a request was
+    refused."""
     with socket.create_connection(('127.0.0.1', port)) as s:
         s.settimeout(60)
         try:
             s.sendall(raw + LAST)
-            s.shutdown(socket.SHUT_WR)  # who waits for more of a body is not to wait for ever
+            s.shutdown(socket.SHUT_WR)  # else a server could wait for more of a body
         except OSError:
             pass
         data, seen = hear(lambda: s.recv(65536)), []
@@ -165,7 +167,7 @@ def ask(port, raw):
 
 
 def differs(ours, theirs):
-    if ours and ours[-1] == 0:  # refused: what was answered before is theirs, too
+    if ours and ours[-1] == 0:  # ours refused a request; the requests before it must agree
         return ours[:-1] != theirs[:len(ours) - 1]
     return ours != theirs
 
@@ -191,7 +193,8 @@ http { access_log off; client_body_temp_path %(dir)s/body; proxy_temp_path %(dir
 
 
 def start_nginx(t, program):
-    """(process, port). The port was free a moment ago: if it is not, the next one."""
+    """(process, port). The port was free a moment ago; if it is taken now, tries the
+    next one."""
     for _ in range(20):
         with socket.socket() as s:
             s.bind(('127.0.0.1', 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status page, its JSON and the metrics; the page in a real browser."""
+"""The status page, its JSON and the metrics; and the page in a real browser."""
 import json
 import os
 import re
@@ -106,7 +106,8 @@ def only_this_machine_sees_them(t):
 
 @test()
 def a_name_that_is_not_ours_is_told_nothing(t):
-    """DNS rebinding: a page from elsewhere whose name has become 127.0.0.1."""
+    """DNS rebinding: a page from elsewhere whose host name now resolves to
+    127.0.0.1."""
     with t.main.conn() as c:
         for host, want in [('evil.example', 404), ('evil.example:8080', 404), ('localhost', 200),
                            ('LocalHost:1', 200), ('127.0.0.1', 200), ('127.0.0.1:80', 200),
@@ -129,7 +130,8 @@ def a_name_that_is_not_ours_is_told_nothing(t):
 
 @test(limit=60)
 def the_numbers_of_one_reply_fit_together(t):
-    """They are of one moment, though others ask meanwhile."""
+    """All numbers of one reply were taken at one moment, although other clients ask
+    meanwhile."""
     stop = threading.Event()
 
     def load():
@@ -184,7 +186,8 @@ def the_page_lives_in_a_browser(t):
             check(b.eval("document.querySelectorAll('#conns tbody tr').length") >= 1)
             check(b.eval("document.querySelector('#spark polyline').getAttribute('points')"
                          ".split(' ').length") >= 2)
-            # Its scale: a round number that no point is above, and the axis of time.
+            # The scale is a round number that no point exceeds, and the axis shows the
+            # time.
             top = b.eval(text % 'spark-max')
             check(re.match(r'^[125]0*( [kMG])?$|^[125]0*\.0+ [kMG]$', top), 'scale', top)
             check(b.eval("document.querySelector('#spark polyline').getAttribute('points')"

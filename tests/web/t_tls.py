@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only TLS has. Every other test runs over TLS as well, with --tls."""
+"""What only TLS has. With --tls, every other test runs over TLS as well."""
 import os
 import shutil
 import signal
@@ -46,7 +46,7 @@ def sessions_are_resumed(t):
 def the_end_is_a_close_notify(t):
     with t.main.conn() as c:
         equal(c.request('/', headers=[('Connection', 'close')]).status, 200)
-        c.at_end()  # raises SSLEOFError where the notice is missing
+        c.at_end()  # raises SSLEOFError if the close_notify is missing
     with t.main.conn() as c:
         c.send('BAD\r\n\r\n')
         equal(c.response().status, 400)
@@ -63,7 +63,8 @@ def a_handshake_that_stalls_is_ended(t):
 
 @test(plain=False)
 def a_cut_is_no_end_of_a_request(t):
-    """TCP's end without a close_notify: what is whole is answered, what is not is dropped."""
+    """The end of TCP without a close_notify: a complete request is answered, an
+    incomplete one is dropped."""
     for raw, want in [('GET / HTTP/1.1\r\nHost: a\r\n\r\n', 200),
                       ('GET / HTTP/1.1\r\nHost: a\r\n', None),
                       ('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n12345', None)]:
@@ -81,7 +82,7 @@ def a_cut_is_no_end_of_a_request(t):
 
 
 class SClient:
-    """openssl s_client as a user has it: a line of one letter is a command."""
+    """An interactive openssl s_client: a line of one letter is a command."""
 
     def __init__(self, t, version):
         self.p = subprocess.Popen(['openssl', 's_client', '-connect',
@@ -168,7 +169,7 @@ def sighup_loads_a_new_certificate(t):
         while 'two' not in subject() and time.monotonic() < end:
             time.sleep(0.05)
         check('two' in subject(), subject())
-        equal(c.request('/').status, 200)  # the old connection lives on
+        equal(c.request('/').status, 200)  # the old connection stays usable
     shutil.copy('/dev/null', paths[0])
     s.signal(signal.SIGHUP)
     time.sleep(0.3)
@@ -177,7 +178,7 @@ def sighup_loads_a_new_certificate(t):
 
 
 def numbers(s):
-    """/metrics, when nobody but its reader is connected."""
+    """/metrics, when only its reader is connected."""
     while True:
         text = s.get('/metrics').body.decode()
         m = dict(ln.rsplit(' ', 1) for ln in text.splitlines() if not ln.startswith('#'))
@@ -187,7 +188,8 @@ def numbers(s):
 
 
 def handshakes(t, s, n):
-    """Whole ones, resumed ones, those that are broken off or are none."""
+    """Complete handshakes, resumed ones, aborted ones, and bytes that are no
+    handshake."""
     for i in range(n // 4):
         with s.conn() as c:
             equal(c.request('/', headers=[('Connection', 'close')]).status, 200)
@@ -204,9 +206,10 @@ def handshakes(t, s, n):
 
 @test(plain=False, limit=300)
 def handshakes_leave_nothing_behind(t):
-    """By malloc's count, without its caches: what a kernel thread keeps in them is no leak. A
-    carrier that meets OpenSSL for the first time keeps its state of a thread, some KB; there
-    are few carriers, so some round has none that is new, and a leak is in every round."""
+    """By malloc's count, without its caches: what a kernel thread keeps in them is no
+    leak. A carrier that uses OpenSSL for the first time keeps some KB of its state per
+    thread. There are few carriers, so some round has no new one, while a leak is in
+    every round."""
     s = t.server('--timeout=cache=1h,handshake=1000',
                  env={'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0'})
     rounds, n, used = [], 400, 'ukweb_heap_used_bytes'
@@ -228,7 +231,8 @@ def handshakes_leave_nothing_behind(t):
 
 @test(plain=False, limit=900)
 def ten_thousand_connections_are_kept_alive(t):
-    """In `make check` (UK_TEST_FULL); each is asked when it comes and once more at the end."""
+    """In `make check` (UK_TEST_FULL). Each connection makes a request at once and
+    another one at the end."""
     if not os.environ.get('UK_TEST_FULL'):
         raise Skip('make check runs it')
     if t.mode == 'pth':

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The workloads of act.c on goroutines: the same calls, raw. go WORKLOAD ARGS...
+// The workloads of act.c on goroutines: the same raw calls. go WORKLOAD ARGS...
 package main
 
 import (

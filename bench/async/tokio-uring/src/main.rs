@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! async-io on tokio-uring: as many tasks as there are to be requests in flight, each with one.
+//! async-io on tokio-uring: one task for each request in flight.
 //! reads DEPTH N | stats DEPTH N FOLDER
 use std::fs::File as StdFile;
 use std::io::Write;
@@ -15,7 +15,7 @@ mod bench;
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 16384;
 
-/// Of the numbers of bench.h.
+/// The random generator of bench.h.
 struct Rng(u64);
 
 impl Rng {
@@ -27,7 +27,7 @@ impl Rng {
     }
 }
 
-/// Blocks of which each holds its number.
+/// A file of blocks, each of which contains its number.
 fn file() -> StdFile {
     let name = format!("/tmp/bench-async-{}", std::process::id());
     let f = StdFile::options().read(true).write(true).create_new(true).open(&name).expect("file");
@@ -47,7 +47,7 @@ fn main() {
     let share = n.div_ceil(depth);
     let reads = args[1] == "reads";
     tokio_uring::start(async move {
-        // SAFETY: the descriptor is ours, and nobody else's from here on.
+        // SAFETY: from here on only this File uses the fd.
         let f = Rc::new(unsafe { tokio_uring::fs::File::from_raw_fd(file().into_raw_fd()) });
         let mut names = vec![];
         if !reads {

@@ -13,7 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Workflows of so many steps (activities) on Temporal's test server, which keeps nothing on disk. */
+/** Runs workflows of many steps on Temporal's test server, which stores nothing on disk. */
 public final class Steps {
 	@ActivityInterface
 	public interface Act {

@@ -6,7 +6,7 @@ import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.jdbc.core.JdbcTemplate;
 
-/** Starts, asks its database once, and ends. */
+/** Starts, queries its database once, and ends. */
 @SpringBootApplication
 public class Start {
 	public static void main(String[] args) {
