@@ -93,8 +93,8 @@ fn run_spawn(n: usize) {
     check(sum);
 }
 
-// Who looks for the last to arrive, and yields between, starves them: new coroutines stand in
-// a queue that is not looked at while there are old ones. So it sleeps.
+// Sleeps instead of yielding until the last one has arrived: may does not look at the queue of new
+// coroutines while old ones are ready.
 fn start_gated(n: usize, gate: &Arc<SyncFlag>) -> Vec<JoinHandle<i64>> {
     let arrived = Arc::new((AtomicI64::new(0), SyncFlag::new()));
     let all = (0..n)
