@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's own kernel threads, for tests that signal them. */
+/* Finds kernel threads of this process by name, for tests that signal them. */
 #ifndef TESTS_TASKS_H
 #define TESTS_TASKS_H
 
@@ -8,7 +8,8 @@
 
 #include "test.h"
 
-/* Those of this process that are called `name`: how many, their ids to tid[0..max). */
+/* Stores the ids of this process's kernel threads whose names begin with `name` in
+ * tid[0..max), and returns how many it found. */
 static inline int tasks_named(const char *name, pid_t *tid, int max)
 {
 	DIR *d = opendir("/proc/self/task");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole test framework: a test is a function whose name is a sentence, a file is a
- * program, a failure says where and exits 1, a skip says why and exits 77. */
+/* The test framework. A test is a function whose name is a sentence, and a file is a
+ * program. A failure prints its place and exits with 1; a skipped test prints the
+ * reason and exits with 77. */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A forked child of many threads is not theirs to run (api/fork.c says why). */
+/* Sanitizers do not support a forked child of many threads (api/fork.c says why). */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #else
@@ -46,19 +47,20 @@
 		putchar('\n');                                                         \
 		exit(77);                                                              \
 	} while (0)
-/* No verdict comes from a clock: a test may be as slow as the machine. This many seconds are
- * a hang, and nothing else; the runner has the same limit, and scales it by the load. */
+/* No test fails because it is slow. A test that runs for this many seconds hangs; the
+ * runner has the same limit, and scales it by the load. */
 #define HANG_SEC 600
 #define HANG_NS (HANG_SEC * INT64_C(1000000000))
 
-/* Wait until c holds; the test's time limit is the only limit. */
+/* Waits until c holds. The only limit is the time limit of the test. */
 #define UNTIL(c)                                                                       \
 	do {                                                                           \
 		while (!(c))                                                           \
 			uk_sleep(UK_MS / 4);                                           \
 	} while (0)
 
-/* UK_TEST_FUNC (run.py --func) is a regular expression: only functions whose names match run. */
+/* UK_TEST_FUNC (run.py --func) is a regular expression. Only test functions whose names
+ * match run. */
 static inline bool is_chosen(const char *fn)
 {
 	const char *want = getenv("UK_TEST_FUNC");
@@ -73,7 +75,7 @@ static inline bool is_chosen(const char *fn)
 	return match;
 }
 
-/* Runs `call`, the test function `fn` in some way. */
+/* Runs `call`, which runs the test function `fn` in some way. */
 #define RUN_AS(fn, call)                                                               \
 	do {                                                                           \
 		if (!is_chosen(#fn))                                                   \

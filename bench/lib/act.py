@@ -83,7 +83,7 @@ def burst(q):
 
 WORKLOADS = {
     "act-table1": (table1, "founding paper, table 1: a sum by a tree of threads; two at one pipe, raw"),
-    "act-cost": (cost, "what detection costs who never blocks: a switch of the kernel's, a yield"),
+    "act-cost": (cost, "what detection costs a thread that never blocks: a kernel switch, a yield"),
     "act-latency": (latency, "a thread blocks: until another one runs"),
     "act-block": (block, "many that block: raw sleeps, cold pages, a pthread barrier"),
     "act-hogs": (hogs, "lateness of a ticker beside threads that compute"),

@@ -6,10 +6,10 @@ in time. So each figure is taken while all threads exist, from when the last has
 first is done (struct lap in bench.h). It contains neither creation nor end, unless they are what
 is measured.
 
-A size that a system can't reach ends its curve, with the reason; whether a size fits into
-memory is reckoned before, from what a parked thread of that system takes (workload memory, at
-a small size). What the kernel does not allow is not tried: the last kernel thread would be missing
-to all other programs of the machine, and who can map no further stack may hang.
+A size that a system cannot reach ends its curve, with the reason. Whether a size fits into memory
+is estimated before, from the memory of a parked thread of that system (workload memory, at a small
+size). A size that the kernel's limits do not allow is not tried: other programs of the machine
+would get no kernel thread either, and a program that can map no more stacks may hang.
 """
 import collections
 import json

@@ -248,7 +248,7 @@ static void counted(const char *word)
 	puts(word);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
-		die("who counts is gone", EPIPE);
+		die("the counting process has ended", EPIPE);
 }
 
 static void start_all(int e, const char *to)

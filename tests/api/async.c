@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asynchronous calls: every operation, every end, on whatever engine this is run with. */
+/* Asynchronous calls: every kind of request, and every way to collect completions, on
+ * the engine of this run. */
 #include "../io/iotest.h"
 
 #include <linux/stat.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* On epoll each is a light thread, and TSan knows no more than 8,128 of them. */
+/* On epoll each request is a light thread, and TSan supports at most 8,128 threads. */
 #ifdef __SANITIZE_THREAD__
 #define MANY 4000u
 #else
@@ -36,7 +37,7 @@ static uint64_t submit(uk_op o)
 	return o.id;
 }
 
-/* The end of the only one in flight. */
+/* The result of the only request in flight. */
 static int64_t end(void)
 {
 	uk_end e = { 0 };
@@ -67,7 +68,7 @@ static void streams_are_read_and_written(void)
 	make_pipe(p, 0);
 	memset(a, 'a', sizeof(a));
 	memset(b, 'b', sizeof(b));
-	while (turns--) { /* the first time nobody knows what the numbers are */
+	while (turns--) { /* the first time the library does not know the fds */
 		CHECK_EQ(one(WRITE(p[1], "x", 1)), 1);
 		CHECK_EQ(one(READ(p[0], c, 1)), 1);
 		CHECK_EQ(c[0], 'x');
@@ -111,7 +112,7 @@ static void files_are_read_and_written(void)
 		 0);
 	CHECK_EQ(one(OP(.kind = UK_OP_FSYNC, .fd = f)), 0);
 	CHECK_EQ(one(OP(.kind = UK_OP_FSYNC, .fd = f, .flags = 1)), 0);
-	/* the file's own position, one after the other */
+	/* at the position of the file, which each write moves */
 	CHECK_EQ(one(WRITE(f, "12", 1)), 1);
 	CHECK_EQ(one(WRITE(f, "34", 1)), 1);
 	CHECK_EQ(pread(f, b, 2, 0), 2);
@@ -120,7 +121,7 @@ static void files_are_read_and_written(void)
 	done();
 }
 
-static void sockets_talk(void)
+static void sockets_connect_and_transfer_bytes(void)
 {
 	struct sockaddr_in at, peer;
 	socklen_t len = sizeof(peer);
@@ -178,7 +179,7 @@ static void sockets_talk(void)
 	done();
 }
 
-static void names_are_opened_looked_at_and_renamed(void)
+static void files_are_opened_examined_and_renamed(void)
 {
 	char dir[] = "/tmp/uk-async-XXXXXX", to[] = "b";
 	struct statx st = { 0 };
@@ -213,7 +214,7 @@ static void names_are_opened_looked_at_and_renamed(void)
 	done();
 }
 
-static void polls_and_timeouts_end(void)
+static void polls_and_timeouts_complete(void)
 {
 	int p[2];
 
@@ -286,7 +287,7 @@ static void errors_are_those_of_the_calls(void)
 	CHECK_EQ(one(OP(.kind = UK_OP_NOP, .options = 32)), -EINVAL);
 	CHECK_EQ(one(OP(.kind = UK_OP_TIMEOUT, .deadline = 1, .options = UK_OP_MULTI)),
 		 -EINVAL);
-	/* its ends are the wrong way round: neither will ever be ready */
+	/* the fds are the wrong way round: neither ever becomes ready */
 	CHECK_EQ(one(OP(.kind = UK_OP_SPLICE, .fd = p[0], .off = UK_OP_HERE,
 			.fd2 = p[1], .off2 = UK_OP_HERE, .len = 1)),
 		 -EBADF);
@@ -303,9 +304,9 @@ static void errors_are_those_of_the_calls(void)
 	done();
 }
 
-/* What describes an operation is looked at before it begins: for the program, whose bad pointer
- * is a result and no signal, also where there was memory once. */
-static void a_bad_pointer_is_a_result(void)
+/* The library reads the description of a request before the request begins. A bad
+ * pointer there is an error and no signal, even if there was memory once. */
+static void a_bad_pointer_completes_with_efault(void)
 {
 	char *was = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
@@ -341,7 +342,7 @@ static void a_bad_pointer_is_a_result(void)
 	done();
 }
 
-static void o_nonblock_waits(void)
+static void a_request_on_a_nonblocking_fd_waits(void)
 {
 	char b[2];
 	int p[2], s[2];
@@ -369,7 +370,7 @@ static void o_nonblock_waits(void)
 	done();
 }
 
-static void memory_that_was_never_touched_is_no_matter(void)
+static void a_buffer_may_be_memory_that_was_never_touched(void)
 {
 	size_t n = 64 * 1024;
 	unsigned char *m = mmap(NULL, n, PROT_READ | PROT_WRITE,
@@ -389,7 +390,7 @@ static void memory_that_was_never_touched_is_no_matter(void)
 	}
 	check_fill(m, n, 0);
 	CHECK(one(OP(.kind = UK_OP_READ, .fd = f, .addr = m, .len = n)) >
-	      0); /* it is there now */
+	      0); /* its pages are there now */
 	check_fill(m, n, 0);
 	munmap(m, n);
 	free(w);
@@ -397,7 +398,7 @@ static void memory_that_was_never_touched_is_no_matter(void)
 	done();
 }
 
-/* The hostile build cuts transfers. */
+/* The hostile build shortens transfers. */
 static void read_16(int f, char *b, int64_t at, const char *want)
 {
 	int64_t r =
@@ -415,9 +416,9 @@ static uint64_t given_to_the_ring(void)
 	return s.sqes;
 }
 
-/* One alone of a file that is in memory is read by the call itself; one that is not by the ring,
- * and one behind a drain in its turn. */
-static void one_read_of_a_file_is_a_call(void)
+/* A plain call makes a single read of a file in the page cache. A read of a file that
+ * is not cached goes to the ring, and a read behind a drain waits. */
+static void a_single_read_of_a_cached_file_is_a_plain_call(void)
 {
 	enum { N = 20 };
 	char *w = malloc(N * 4096), b[16];
@@ -448,7 +449,7 @@ static void one_read_of_a_file_is_a_call(void)
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(uk_wait_any(g, e, 1, UK_FOREVER), 1);
 	CHECK_EQ(e[0].tag, 1);
-	/* and where there is no room it is not read */
+	/* if the group is full, it is not read */
 	for (int i = 0; i < 4; i++)
 		submit(READ(p[0], b, 1));
 	b[1] = 'q';
@@ -462,7 +463,7 @@ static void one_read_of_a_file_is_a_call(void)
 	free(w);
 }
 
-static void a_full_group_takes_what_it_can(void)
+static void a_group_takes_as_many_requests_as_it_has_places(void)
 {
 	uk_op o[5];
 	uk_end e[5];
@@ -484,14 +485,14 @@ static void a_full_group_takes_what_it_can(void)
 	CHECK_EQ(uk_submitv(g, o, 5), 2);
 	CHECK_EQ(write(p[1], "xxx", 3), 3);
 	CHECK_EQ(uk_wait_all(g, e, 1, UK_FOREVER),
-		 1); /* no more than there is room for */
+		 1); /* at most as many as e has entries */
 	CHECK_EQ(uk_wait_all(g, e, 5, UK_FOREVER), 2);
 	uk_close(p[0]);
 	uk_close(p[1]);
 	done();
 }
 
-static void what_is_linked_runs_in_order_or_not_at_all(void)
+static void linked_requests_run_in_order_or_not_at_all(void)
 {
 	int f = temp_file();
 	char b[4] = "";
@@ -526,13 +527,13 @@ static void what_is_linked_runs_in_order_or_not_at_all(void)
 	CHECK_EQ(uk_submitv(g, o, 3), 3);
 	CHECK_EQ(uk_wait_all(g, e, 4, UK_FOREVER), 4);
 	CHECK_EQ(uk_submitv(g, o + 2, 2), 2);
-	CHECK_EQ(uk_submitv(g, o, 3), -EAGAIN); /* whole, or not at all */
+	CHECK_EQ(uk_submitv(g, o, 3), -EAGAIN); /* all of a chain, or nothing */
 	CHECK_EQ(uk_wait_all(g, e, 4, UK_FOREVER), 2);
 	uk_close(f);
 	done();
 }
 
-static void a_close_ends_what_waits(void)
+static void a_close_ends_waiting_requests(void)
 {
 	char b[8];
 	uk_end e[8];
@@ -554,8 +555,9 @@ static void a_close_ends_what_waits(void)
 	done();
 }
 
-/* The number is another file's when the operation begins: it is not that file's. */
-static void what_was_submitted_means_the_file_of_then(void)
+/* The fd refers to another file when the request begins. The request must not use that
+ * file. */
+static void a_request_does_not_use_a_file_that_reuses_its_fd(void)
 {
 	uk_op ops[2] = { OP(.kind = UK_OP_TIMEOUT, .options = UK_OP_LINK), { 0 } };
 	int p[2], q[2];
@@ -576,7 +578,7 @@ static void what_was_submitted_means_the_file_of_then(void)
 	CHECK_EQ(uk_write_all(q[1], "xy", 2), 2);
 	CHECK_EQ(uk_wait_all(g, e, 3, UK_FOREVER), 3);
 	for (int i = 0; i < 3; i++)
-		if (e[i].id == other) /* 0: the end, it came in time */
+		if (e[i].id == other) /* 0: end of file, if it was in time */
 			CHECK(e[i].res == -EBADF || e[i].res == 0);
 		else
 			CHECK_EQ(e[i].res, e[i].id == ops[0].id ? 0 : -EBADF);
@@ -587,7 +589,7 @@ static void what_was_submitted_means_the_file_of_then(void)
 	done();
 }
 
-static void a_destroyed_group_touches_nothing_any_more(void)
+static void a_destroyed_group_touches_no_memory_any_more(void)
 {
 	char b[16] = "", c[16];
 	int p[2];
@@ -615,8 +617,8 @@ static void a_destroyed_group_touches_nothing_any_more(void)
 	uk_group_destroy(NULL);
 }
 
-/* A byte and a cancel, or a deadline, for the same read, in any order: it is read or it is
- * there, never both, never neither. */
+/* A byte races with a cancel, or with a deadline, for the same read. The byte is read,
+ * or it is still in the pipe; never both, never neither. */
 static void race(int how)
 {
 	uint64_t seed = test_seed() + (uint64_t)how;
@@ -688,7 +690,7 @@ static void a_deadline_loses_no_byte(void)
 	race(1);
 }
 
-static _Atomic(uint64_t) unwanted; /* its end is asked for; 1: no more is */
+static _Atomic(uint64_t) unwanted; /* id of the request to cancel; 1: end */
 static uk_sem asked_for;
 
 static void *canceller(void *arg)
@@ -704,8 +706,9 @@ static void *canceller(void *arg)
 	}
 }
 
-/* Its end is collected and its place wanted again while who asked for the end is still at it. */
-static void what_is_being_cancelled_has_its_place(void)
+/* The completion is collected and its place is needed again, while a thread is still
+ * cancelling the request. */
+static void a_request_that_is_being_cancelled_keeps_its_place(void)
 {
 	uk_thread *t[2];
 	int p[2];
@@ -718,7 +721,7 @@ static void what_is_being_cancelled_has_its_place(void)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, canceller, NULL), 0);
 	for (int turn = 0; turn < 2000; turn++) {
 		unwanted = submit(READ(p[0], &b, 1));
-		CHECK_EQ((uint32_t)unwanted, 1); /* the group's one place */
+		CHECK_EQ((uint32_t)unwanted, 1); /* the group's only place */
 		CHECK_EQ(uk_sem_post(&asked_for), 0);
 		CHECK_EQ(uk_sem_post(&asked_for), 0);
 		CHECK_EQ(end(), -ECANCELED);
@@ -733,7 +736,7 @@ static void what_is_being_cancelled_has_its_place(void)
 	done();
 }
 
-static void ten_thousand_are_in_flight(void)
+static void ten_thousand_requests_can_be_in_flight(void)
 {
 	uk_op *o = calloc(MANY, sizeof(*o));
 	uk_end *e = calloc(MANY, sizeof(*e));
@@ -784,7 +787,7 @@ static void *waits(void *arg)
 	return (void *)(intptr_t)r;
 }
 
-static void one_thread_waits_and_may_be_cancelled(void)
+static void only_one_thread_waits_and_it_can_be_cancelled(void)
 {
 	uk_thread *t;
 	uk_end e;
@@ -796,7 +799,7 @@ static void one_thread_waits_and_may_be_cancelled(void)
 	submit(READ(p[0], &b, 1));
 	t = spawn(waits, NULL);
 	while ((r = uk_wait_any(g, &e, 1, uk_after(UK_MS))) == -ETIMEDOUT)
-		uk_yield(); /* until it waits */
+		uk_yield(); /* until t waits */
 	CHECK_EQ(r, -EBUSY);
 	uk_thread_cancel(t);
 	CHECK_EQ((intptr_t)join(t), -ECANCELED);
@@ -813,7 +816,7 @@ struct side {
 	unsigned n;
 };
 
-/* Each sends to itself through a pipe, through the group of all. */
+/* Each thread writes to itself through a pipe. All use the same group. */
 static void *sender(void *arg)
 {
 	struct side *s = arg;
@@ -836,7 +839,7 @@ static void *sender(void *arg)
 	return NULL;
 }
 
-static void many_submit_and_one_collects(void)
+static void many_threads_submit_and_one_collects(void)
 {
 	enum { SENDERS = 8, EACH = 500 };
 	struct side s[SENDERS];
@@ -885,7 +888,7 @@ static int the_child(int in, int out)
 	return 0;
 }
 
-static void a_child_finds_them_ended_and_the_parent_does_not(void)
+static void a_forked_child_finds_requests_cancelled_but_its_parent_does_not(void)
 {
 	char b[8];
 	uk_end e[8];
@@ -898,7 +901,7 @@ static void a_child_finds_them_ended_and_the_parent_does_not(void)
 	for (int i = 0; i < 8; i++)
 		submit(i == 7 ? OP(.kind = UK_OP_TIMEOUT, .deadline = uk_after(UK_MS))
 			      : READ(p[0], &b[i], 1));
-	if (SANITIZED) /* the child of many threads is none of ours (fork.c) */
+	if (SANITIZED) /* sanitizers do not support the child (fork.c) */
 		goto parent;
 	CHECK_EQ(uk_wait_any(g, e, 1, UK_FOREVER), 1);
 	submit(READ(p[0], &b[7], 1));
@@ -977,9 +980,10 @@ static uint64_t timers(void)
 	return s.timers;
 }
 
-/* An end that has hung up stays ready, while the kernel says EAGAIN for the other's sake: who
- * asked it again at once had a processor for himself, and armed no timer. */
-static void a_splice_beside_an_end_that_has_hung_up_rests(void)
+/* An end that has hung up stays ready, while the kernel returns EAGAIN because of the
+ * other end. A thread that retried at once would use a whole CPU, and would arm no
+ * timer. */
+static void a_splice_does_not_spin_if_one_end_has_hung_up(void)
 {
 	int a[2], b[2];
 	uint64_t from;
@@ -995,7 +999,7 @@ static void a_splice_beside_an_end_that_has_hung_up_rests(void)
 	submit(OP(.kind = UK_OP_SPLICE, .fd = b[1], .off = UK_OP_HERE, .fd2 = a[0],
 		  .off2 = UK_OP_HERE, .len = 100));
 	while (timers() == from)
-		usleep(1000); /* arms none of ours */
+		usleep(1000); /* arms no timer of the library */
 	CHECK_EQ(uk_write(a[1], "x", 1), 1);
 	CHECK_EQ(end(), -EPIPE);
 	uk_close(a[0]);
@@ -1004,7 +1008,7 @@ static void a_splice_beside_an_end_that_has_hung_up_rests(void)
 	done();
 }
 
-static void futexes_are_waited_for(void)
+static void a_request_can_wait_on_a_futex(void)
 {
 	uint32_t word = 7;
 	uint64_t id;
@@ -1024,9 +1028,9 @@ static void futexes_are_waited_for(void)
 	done();
 }
 
-/* What has begun, a chain that drains, what came after it: in this order, whoever is first to
- * be able to go on. */
-static void a_drain_parts_what_is_before_from_what_is_after(void)
+/* Requests that have begun, a chain that drains, and later requests complete in this
+ * order, whichever could go on first. */
+static void a_drain_waits_for_earlier_requests_and_delays_later_ones(void)
 {
 	char b[8] = "";
 	uk_op o[6];
@@ -1063,7 +1067,7 @@ static void a_drain_parts_what_is_before_from_what_is_after(void)
 	done();
 }
 
-static void what_is_held_can_be_cancelled_and_destroyed(void)
+static void requests_behind_a_drain_can_be_cancelled_and_destroyed(void)
 {
 	char b[2];
 	uk_op o[4];
@@ -1096,7 +1100,7 @@ static void what_is_held_can_be_cancelled_and_destroyed(void)
 	uk_close(p[1]);
 }
 
-static void ends_go_to_a_channel(void)
+static void completions_go_to_a_channel(void)
 {
 	enum { N = 100 };
 	uk_chan *c, *wrong;
@@ -1128,14 +1132,14 @@ static void ends_go_to_a_channel(void)
 	make_pipe(p, 0);
 	submit(READ(p[0], b, 1));
 	for (int i = 0; i < 3; i++)
-		submit(OP(.kind = UK_OP_NOP)); /* more than the channel takes */
+		submit(OP(.kind = UK_OP_NOP)); /* more than the channel holds */
 	uk_group_destroy(g);
 	CHECK_EQ(uk_write(p[1], "x", 1), 1);
 	CHECK_EQ(read(p[0], b, 1), 1);
 	group(2);
 	CHECK_EQ(uk_group_to_chan(g, c), 0);
 	CHECK_EQ(uk_chan_close(c), 0);
-	for (int i = 0; i < N;) { /* nobody hears of them, and the group is not full */
+	for (int i = 0; i < N;) { /* their completions are dropped */
 		uk_op o = OP(.kind = UK_OP_NOP);
 
 		if (uk_submitv(g, &o, 1) == 1)
@@ -1150,7 +1154,7 @@ static void ends_go_to_a_channel(void)
 	uk_close(p[1]);
 }
 
-static void one_accept_takes_many(void)
+static void one_accept_request_takes_many_connections(void)
 {
 	enum { N = 10 };
 	struct sockaddr_in at;
@@ -1170,7 +1174,7 @@ static void one_accept_takes_many(void)
 		CHECK(e.tag == 5 && e.id == id && e.res > 2);
 		uk_close((int)e.res);
 		got++;
-		if (!(e.flags & UK_END_MORE)) /* there was no room for it */
+		if (!(e.flags & UK_END_MORE)) /* the group was full */
 			id = submit(OP(.kind = UK_OP_ACCEPT, .fd = l, .tag = 5,
 				       .flags = SOCK_CLOEXEC, .options = UK_OP_MULTI));
 	}
@@ -1189,7 +1193,7 @@ static void one_accept_takes_many(void)
 	done();
 }
 
-static void a_pool_has_a_buffer_for_what_comes(void)
+static void a_pool_provides_buffers_for_received_bytes(void)
 {
 	enum { N = 4, SIZE = 100, BYTES = 5000 };
 	unsigned char *in = malloc(BYTES), *out = malloc(BYTES);
@@ -1244,7 +1248,7 @@ static void a_pool_has_a_buffer_for_what_comes(void)
 	free(out);
 }
 
-static void an_empty_pool_is_an_error_that_loses_nothing(void)
+static void an_empty_pool_is_an_error_and_loses_nothing(void)
 {
 	enum { N = 4, SIZE = 100 };
 	uk_buf_pool *pool;
@@ -1259,7 +1263,7 @@ static void an_empty_pool_is_an_error_that_loses_nothing(void)
 	for (int i = 0; i < N; i++)
 		CHECK(b[i] = uk_buf_get(pool));
 	CHECK(!uk_buf_get(pool));
-	uk_buf_put(pool, NULL); /* as free(3) */
+	uk_buf_put(pool, NULL); /* as free(NULL) */
 	CHECK(!uk_buf_get(pool));
 	CHECK_EQ(uk_write(s[1], "x", 1), 1);
 	o = OP(.kind = UK_OP_RECV, .fd = s[0], .addr2 = pool, .options = UK_OP_POOL);
@@ -1284,7 +1288,6 @@ static void an_empty_pool_is_an_error_that_loses_nothing(void)
 	uk_buf_pool_destroy(pool);
 }
 
-/* Its courier is not there, and what is held has nobody to begin it. */
 static uint64_t kicks(void)
 {
 	uk_stats s;
@@ -1293,7 +1296,7 @@ static uint64_t kicks(void)
 	return s.kicks;
 }
 
-/* A network processor is woken once for a vector, and asleep when the next one comes. */
+/* The reactive vp is kicked once for a vector, and sleeps when the next one comes. */
 static void *gives_vectors(void *arg)
 {
 	enum { VECTORS = 50, EACH = 64 };
@@ -1323,7 +1326,7 @@ static void *gives_vectors(void *arg)
 	return arg;
 }
 
-static void a_vector_for_a_network_processor_is_one_message(void)
+static void a_vector_kicks_a_reactive_vp_once(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t;
@@ -1333,7 +1336,8 @@ static void a_vector_for_a_network_processor_is_one_message(void)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-static void a_child_collects_what_would_have_gone_to_a_channel(void)
+/* The child has no courier, and no thread that begins what the drain holds back. */
+static void a_forked_child_collects_completions_instead_of_a_channel(void)
 {
 	uk_chan *c;
 	uk_op o[3];
@@ -1342,7 +1346,7 @@ static void a_child_collects_what_would_have_gone_to_a_channel(void)
 	int p[2], st;
 	pid_t pid, got;
 
-	if (SANITIZED) /* the child of many threads is none of ours (fork.c) */
+	if (SANITIZED) /* sanitizers do not support the child (fork.c) */
 		return;
 	group(3);
 	make_pipe(p, 0);
@@ -1386,36 +1390,36 @@ int main(void)
 	io_test_init(HANG_SEC);
 	BOTH(streams_are_read_and_written);
 	BOTH(files_are_read_and_written);
-	BOTH(sockets_talk);
-	BOTH(names_are_opened_looked_at_and_renamed);
-	BOTH(polls_and_timeouts_end);
+	BOTH(sockets_connect_and_transfer_bytes);
+	BOTH(files_are_opened_examined_and_renamed);
+	BOTH(polls_and_timeouts_complete);
 	BOTH(errors_are_those_of_the_calls);
-	BOTH(a_bad_pointer_is_a_result);
-	BOTH(o_nonblock_waits);
-	BOTH(memory_that_was_never_touched_is_no_matter);
-	BOTH(one_read_of_a_file_is_a_call);
-	BOTH(a_full_group_takes_what_it_can);
-	BOTH(what_is_linked_runs_in_order_or_not_at_all);
-	BOTH(a_close_ends_what_waits);
-	BOTH(what_was_submitted_means_the_file_of_then);
-	BOTH(a_destroyed_group_touches_nothing_any_more);
+	BOTH(a_bad_pointer_completes_with_efault);
+	BOTH(a_request_on_a_nonblocking_fd_waits);
+	BOTH(a_buffer_may_be_memory_that_was_never_touched);
+	BOTH(a_single_read_of_a_cached_file_is_a_plain_call);
+	BOTH(a_group_takes_as_many_requests_as_it_has_places);
+	BOTH(linked_requests_run_in_order_or_not_at_all);
+	BOTH(a_close_ends_waiting_requests);
+	BOTH(a_request_does_not_use_a_file_that_reuses_its_fd);
+	BOTH(a_destroyed_group_touches_no_memory_any_more);
 	BOTH(a_cancel_loses_no_byte);
 	BOTH(a_deadline_loses_no_byte);
-	BOTH(what_is_being_cancelled_has_its_place);
-	BOTH(ten_thousand_are_in_flight);
-	BOTH(one_thread_waits_and_may_be_cancelled);
-	BOTH(many_submit_and_one_collects);
+	BOTH(a_request_that_is_being_cancelled_keeps_its_place);
+	BOTH(ten_thousand_requests_can_be_in_flight);
+	BOTH(only_one_thread_waits_and_it_can_be_cancelled);
+	BOTH(many_threads_submit_and_one_collects);
 	BOTH(splices_move_bytes);
-	BOTH(a_splice_beside_an_end_that_has_hung_up_rests);
-	BOTH(futexes_are_waited_for);
-	BOTH(a_drain_parts_what_is_before_from_what_is_after);
-	BOTH(what_is_held_can_be_cancelled_and_destroyed);
-	BOTH(ends_go_to_a_channel);
-	BOTH(one_accept_takes_many);
-	BOTH(a_pool_has_a_buffer_for_what_comes);
-	BOTH(an_empty_pool_is_an_error_that_loses_nothing);
-	BOTH(a_child_finds_them_ended_and_the_parent_does_not);
-	BOTH(a_child_collects_what_would_have_gone_to_a_channel);
-	USER(a_vector_for_a_network_processor_is_one_message);
+	BOTH(a_splice_does_not_spin_if_one_end_has_hung_up);
+	BOTH(a_request_can_wait_on_a_futex);
+	BOTH(a_drain_waits_for_earlier_requests_and_delays_later_ones);
+	BOTH(requests_behind_a_drain_can_be_cancelled_and_destroyed);
+	BOTH(completions_go_to_a_channel);
+	BOTH(one_accept_request_takes_many_connections);
+	BOTH(a_pool_provides_buffers_for_received_bytes);
+	BOTH(an_empty_pool_is_an_error_and_loses_nothing);
+	BOTH(a_forked_child_finds_requests_cancelled_but_its_parent_does_not);
+	BOTH(a_forked_child_collects_completions_instead_of_a_channel);
+	USER(a_vector_kicks_a_reactive_vp_once);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operation that may wait, by every way in which it ends though nothing came: cancelled,
- * too late, its number closed, its group destroyed, in a forked child. The same on every
- * engine. */
+/* Every kind of request that may wait, in every way in which it can end although
+ * nothing came: cancelled, at its deadline, its fd closed, its group destroyed, in a
+ * forked child. The results are the same on every engine. */
 #include "../io/iotest.h"
 
 #include <sys/un.h>
@@ -11,13 +11,13 @@
 
 static uk_group *g;
 static uk_buf_pool *pool;
-static int fd[4]; /* -1: none */
+static int fd[4]; /* -1: not open */
 static char b[16] = "nothing came";
 static struct iovec v = { b, sizeof(b) };
 static struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 static uint32_t word = 7;
 
-/* -- what has nothing to give, and what has no room -- */
+/* -- fds with nothing to receive, and fds without space to send -- */
 
 static int empty(void)
 {
@@ -58,7 +58,7 @@ static int lonely(void)
 
 static struct sockaddr_un at_crowd;
 
-/* A listener whose queue is full, and who wants to connect to it. */
+/* A listener with a full queue, and a socket to connect to it. */
 static int crowded(void)
 {
 	socklen_t len = sizeof(sa_family_t);
@@ -89,7 +89,7 @@ static int nowhere(void)
 
 static const struct kind {
 	const char *name;
-	int (*bed)(void);
+	int (*setup)(void);
 	uk_op op;
 } kinds[] = {
 	{ "read", empty,
@@ -122,14 +122,14 @@ static const struct kind {
 	{ "futex", nowhere, OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 7) },
 };
 
-/* It waits; its id. */
+/* Submits a request that waits, and returns its id. */
 static uint64_t submit(const struct kind *k, uk_time deadline)
 {
 	uk_op o = k->op;
 
 	for (int i = 0; i < 4; i++)
 		fd[i] = -1;
-	o.fd = k->bed();
+	o.fd = k->setup();
 	if (o.options & UK_OP_POOL)
 		o.addr2 = pool;
 	if (o.kind == UK_OP_SPLICE)
@@ -146,7 +146,7 @@ static uint64_t submit(const struct kind *k, uk_time deadline)
 	return o.id;
 }
 
-/* Its only end. */
+/* Checks the only completion of the request. */
 static void ends_with(const struct kind *k, int64_t res)
 {
 	uk_end e[2];
@@ -172,14 +172,14 @@ static void clear(void)
 #define EACH(k) for (const struct kind *k = kinds; k < kinds + 19; k++)
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == 19, "EACH");
 
-/* Whether it had the time to begin or not. */
+/* In odd turns, the request gets time to begin. */
 static void sometimes_later(unsigned turn)
 {
 	if (turn & 1)
 		CHECK_EQ(uk_sleep(UK_MS), 0);
 }
 
-static void what_waits_can_be_cancelled(void)
+static void a_waiting_request_can_be_cancelled(void)
 {
 	EACH(k)
 	for (unsigned turn = 0; turn < 4; turn++) {
@@ -193,7 +193,7 @@ static void what_waits_can_be_cancelled(void)
 	}
 }
 
-static void what_waits_has_its_deadline(void)
+static void a_waiting_request_ends_at_its_deadline(void)
 {
 	EACH(k)
 	{
@@ -203,18 +203,18 @@ static void what_waits_has_its_deadline(void)
 	}
 }
 
-static void what_waits_ends_with_its_number(void)
+static void a_waiting_request_ends_when_its_fd_is_closed(void)
 {
 	EACH(k)
-	for (unsigned turn = 0; turn < 4 && k->bed != nowhere; turn++) {
+	for (unsigned turn = 0; turn < 4 && k->setup != nowhere; turn++) {
 		int at;
 
 		submit(k, turn & 2 ? uk_after(3600 * UK_SEC) : 0);
-		at = k->bed == full        ? 1
-		     : k->bed == crowded   ? 2
-		     : k->bed == two_pipes ? 3
-					   : 0;
-		if (k->bed == two_pipes && turn & 1)
+		at = k->setup == full        ? 1
+		     : k->setup == crowded   ? 2
+		     : k->setup == two_pipes ? 3
+					     : 0;
+		if (k->setup == two_pipes && turn & 1)
 			at = 0;
 		sometimes_later(turn);
 		CHECK_EQ(uk_close(fd[at]), 0);
@@ -224,7 +224,7 @@ static void what_waits_ends_with_its_number(void)
 	}
 }
 
-static void what_waits_does_not_outlive_its_group(void)
+static void a_waiting_request_ends_with_its_group(void)
 {
 	EACH(k)
 	for (unsigned turn = 0; turn < 2; turn++) {
@@ -234,7 +234,7 @@ static void what_waits_does_not_outlive_its_group(void)
 	}
 }
 
-static void a_child_finds_it_ended(void)
+static void a_forked_child_finds_the_request_cancelled(void)
 {
 	EACH(k)
 	{
@@ -262,11 +262,11 @@ static void a_child_finds_it_ended(void)
 static void *root(void *arg)
 {
 	CHECK_EQ(uk_buf_pool_create(&pool, 4, 64), 0);
-	RUN(what_waits_can_be_cancelled);
-	RUN(what_waits_has_its_deadline);
-	RUN(what_waits_ends_with_its_number);
-	RUN(what_waits_does_not_outlive_its_group);
-	RUN(a_child_finds_it_ended);
+	RUN(a_waiting_request_can_be_cancelled);
+	RUN(a_waiting_request_ends_at_its_deadline);
+	RUN(a_waiting_request_ends_when_its_fd_is_closed);
+	RUN(a_waiting_request_ends_with_its_group);
+	RUN(a_forked_child_finds_the_request_cancelled);
 	CHECK(!strcmp(b, "nothing came"));
 	uk_buf_pool_destroy(pool);
 	return arg;
@@ -278,7 +278,7 @@ int main(void)
 
 	CHECK_EQ(uk_thread_create(&t, NULL, root, NULL), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	puts("and the same on a kernel thread");
+	puts("the same on a kernel thread:");
 	root(NULL);
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A seeded storm of asynchronous calls. Each actor has a group and some lanes, socket pairs
- * on which a counter goes from one end to the other. It submits vectors of whatever comes to
- * its mind: sends and receives of all kinds, single and again and again, with buffers of its
- * own and of a pool, linked, behind drains, with deadlines; it cancels some and closes lanes
- * under others. What must hold for each: it ends once; what it says is what moved (the counter
- * tells); who is linked to a failure is cancelled; a drain ends after all that was before it;
- * and no buffer is lost. */
+/* A seeded storm of asynchronous calls. Each actor has a group and some lanes: socket
+ * pairs on which a counter goes from one end to the other. It submits vectors of random
+ * requests: sends and receives of all kinds, single and repeated, with buffers of its
+ * own and of a pool, linked, behind drains, with deadlines. It cancels some of them,
+ * and closes lanes that are in use. These hold: each request ends once; its result is
+ * what it moved (the counter shows that); a request that is linked to a failed one is
+ * cancelled; a drain ends after all earlier requests; and no buffer is lost. */
 #include "../io/iotest.h"
 
 #include <sys/syscall.h>
@@ -22,7 +22,7 @@
 struct lane {
 	int fd[2];
 	uint64_t sent, got;
-	unsigned busy; /* operations on it */
+	unsigned busy; /* requests on it */
 	bool sending, receiving, closed;
 	uint8_t out[MOST], in[MOST];
 };
@@ -30,12 +30,12 @@ struct lane {
 enum what { OTHER, SENDS, RECEIVES };
 
 struct slot {
-	uint64_t id, number; /* number: in the order of submission */
+	uint64_t id, number; /* number: the order of submission */
 	struct lane *lane;   /* NULL: none */
 	enum what what;
 	bool used, drains, pool;
-	bool linked;    /* somebody is linked to it, and has not ended */
-	unsigned after; /* slot + 1 of who it is linked to */
+	bool linked;    /* a request that has not ended is linked to it */
+	unsigned after; /* slot + 1 of the request that it is linked to */
 	int64_t res;
 };
 
@@ -46,7 +46,7 @@ struct actor {
 	struct lane lanes[LANES];
 	struct slot slots[SLOTS];
 	uk_op ops[MOST];
-	unsigned n; /* of ops */
+	unsigned n; /* the number of ops */
 };
 
 static uint32_t draw(struct actor *a, uint32_t n)
@@ -58,8 +58,8 @@ static uint32_t draw(struct actor *a, uint32_t n)
 static void open_lane(struct lane *l)
 {
 	*l = (struct lane){ 0 };
-	/* not by libc: TSan knows nothing of uk_close, and would take a number that comes
-	 * back for one that two open at once */
+	/* not by libc: TSan does not see uk_close, and would take an fd that is reused
+	 * for one that is open twice */
 	CHECK_EQ(syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, l->fd),
 		 0);
 }
@@ -73,7 +73,7 @@ static void close_lane(struct lane *l)
 	CHECK_EQ(uk_close(l->fd[1]), 0);
 }
 
-/* -- what is submitted -- */
+/* -- submission -- */
 
 static struct slot *free_slot(struct actor *a)
 {
@@ -167,7 +167,7 @@ static bool add_one(struct actor *a)
 	return true;
 }
 
-/* Some of them are links of a chain. */
+/* Links some of them into chains. */
 static void link_some(struct actor *a)
 {
 	for (unsigned i = 0; i + 1 < a->n; i++)
@@ -204,7 +204,7 @@ static void submit_some(struct actor *a)
 	}
 }
 
-/* -- what comes back -- */
+/* -- completions -- */
 
 static void check_bytes(struct lane *l, const uint8_t *b, int64_t n)
 {
@@ -237,8 +237,8 @@ static bool may_fail_so(const struct slot *s, int64_t res)
 	       (res == -EBADF || res == -EPIPE || res == -ECONNRESET);
 }
 
-/* Nobody who was there before a drain is still there when it has ended, and it is not when
- * one has ended that came after it. */
+/* When a drain has ended, no earlier request is left. When any request has ended, no
+ * earlier drain is left. */
 static void check_order(const struct actor *a, const struct slot *s)
 {
 	for (unsigned i = 0; i < SLOTS; i++) {
@@ -308,7 +308,7 @@ static void collect(struct actor *a, uk_time deadline)
 		ended(a, &e[i]);
 }
 
-/* -- and what comes between -- */
+/* -- the other steps -- */
 
 static void cancel(struct actor *a, const struct slot *s)
 {
@@ -394,7 +394,7 @@ static void *actor(void *arg)
 	return NULL;
 }
 
-static void each_ends_once_and_says_what_moved(void)
+static void each_request_ends_once_and_returns_what_it_moved(void)
 {
 	const char *env = getenv("UK_SEED");
 	uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)uk_now();
@@ -413,6 +413,6 @@ static void each_ends_once_and_says_what_moved(void)
 int main(void)
 {
 	io_test_init(HANG_SEC);
-	RUN(each_ends_once_and_says_what_moved);
+	RUN(each_request_ends_once_and_returns_what_it_moved);
 	return 0;
 }

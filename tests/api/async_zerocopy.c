@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends that copy nothing: the same ends on every engine and every kind of socket, whether
- * anything was lent or not; and what was lent is not said to be free before its time. */
+/* Zero-copy sends: the completions are the same on every engine and kind of socket,
+ * whether memory was lent or not. Lent memory is not reported free too early. */
 #include "../io/iotest.h"
 
 #define LEN (192u << 10)
@@ -30,7 +30,7 @@ static void done(void)
 	uk_close(s[1]);
 }
 
-/* A connection whose reader takes little before it is read, and whose writer much. */
+/* A connection with a small receive buffer and a large send buffer. */
 static void tcp(void)
 {
 	int little = 65536, much = 4 << 20;
@@ -79,7 +79,8 @@ static void read_all(size_t n)
 	join(spawn(reads, (void *)(uintptr_t)n));
 }
 
-/* The two ends of the one that is in flight; how much was accepted. */
+/* Checks the two completions of the request in flight, and returns how much was
+ * accepted. */
 static size_t two_ends(void)
 {
 	uk_end e = end();
@@ -93,7 +94,7 @@ static size_t two_ends(void)
 	return n;
 }
 
-static void a_send_has_two_ends(void)
+static void a_send_has_two_completions(void)
 {
 	uk_op o = ZC(0, from, LEN);
 
@@ -106,7 +107,7 @@ static void a_send_has_two_ends(void)
 	done();
 }
 
-static void so_has_a_message(void)
+static void a_sendmsg_has_two_completions(void)
 {
 	struct iovec v[2] = { { from, 100 }, { from + 100, LEN - 100 } };
 	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
@@ -137,7 +138,7 @@ static bool lends(void)
 	return can && !strcmp(uk_reactor_name(), "io_uring");
 }
 
-/* LEN bytes, accepted and not read. */
+/* Sends LEN bytes, which are accepted and not read. */
 static uk_op send_it(void)
 {
 	uk_op o;
@@ -152,8 +153,8 @@ static uk_op send_it(void)
 	return o;
 }
 
-/* What the peer has not is the kernel's to read, unless it has made a copy. */
-static void what_is_lent_is_not_free(void)
+/* The kernel still reads what the peer has not received, unless it has made a copy. */
+static void lent_memory_is_not_free(void)
 {
 	uk_op o = send_it();
 	uk_end e;
@@ -162,7 +163,7 @@ static void what_is_lent_is_not_free(void)
 		for (int i = 0; i < 50; i++)
 			uk_yield();
 		CHECK_EQ(uk_wait_any(g, &e, 1, 0), -ETIMEDOUT);
-		CHECK_EQ(uk_async_cancel(g, o.id), 0); /* nobody can take it back */
+		CHECK_EQ(uk_async_cancel(g, o.id), 0); /* a loan cannot be taken back */
 		CHECK_EQ(uk_wait_any(g, &e, 1, uk_after(5 * MS)), -ETIMEDOUT);
 	}
 	read_all(LEN);
@@ -172,8 +173,9 @@ static void what_is_lent_is_not_free(void)
 	done();
 }
 
-/* What is linked goes out behind it, though the first is not free. */
-static void what_is_linked_follows_the_bytes(void)
+/* A linked send follows the bytes of the first one, even if the first memory is not
+ * free yet. */
+static void a_linked_send_follows_the_bytes_of_the_first(void)
 {
 	uk_op o[3] = { ZC(0, from, LEN / 2), ZC(0, from + LEN / 2, LEN / 2),
 		       OP(.kind = UK_OP_NOP, .tag = 7) };
@@ -185,7 +187,7 @@ static void what_is_linked_follows_the_bytes(void)
 	o[0].options |= UK_OP_LINK;
 	o[1].options |= UK_OP_LINK;
 	submit(o, 3);
-	while (more < 2) { /* nobody reads */
+	while (more < 2) { /* no thread reads */
 		uk_end e = end();
 
 		CHECK(e.res >= 0);
@@ -198,12 +200,12 @@ static void what_is_linked_follows_the_bytes(void)
 	while (freed < 2)
 		freed += end().flags == UK_END_FREE;
 	if (uk_wait_any(g, &(uk_end){ 0 }, 1, UK_FOREVER) ==
-	    1) /* the NOP, if not yet */
+	    1) /* the NOP may be the last */
 		CHECK_EQ(more, 2);
 	done();
 }
 
-static void without_room_there_is_one(void)
+static void without_a_second_place_a_send_has_one_completion(void)
 {
 	uk_op o = ZC(0, from, 1000);
 	uk_end e;
@@ -228,7 +230,7 @@ static void one_end(uk_op o, int64_t res)
 	CHECK_EQ(e.flags, UK_END_FREE);
 }
 
-static void what_fails_has_one(void)
+static void a_failed_send_has_one_completion(void)
 {
 	char b;
 
@@ -247,8 +249,8 @@ static void what_fails_has_one(void)
 	done();
 }
 
-/* No such thing there: it is copied. */
-static void a_local_socket_has_both(void)
+/* The kernel does not lend memory to such a socket: it copies. */
+static void a_send_on_a_unix_socket_has_two_completions(void)
 {
 	uk_op o = ZC(0, from, 1000);
 
@@ -261,9 +263,9 @@ static void a_local_socket_has_both(void)
 	done();
 }
 
-static size_t before; /* what lies in the buffers */
+static size_t before; /* bytes in the buffers */
 
-/* A connection that has no room: as much as the buffers hold. */
+/* Makes a connection without space, and counts the bytes in its buffers. */
 static void full(void)
 {
 	ssize_t r;
@@ -274,13 +276,13 @@ static void full(void)
 		before += (size_t)r;
 }
 
-/* Acknowledgements still come, and TCP looks whether there is room: it may have been found after
- * all. Then so with another connection. */
+/* Acknowledgements still come, so TCP may find space after all. Then the caller tries
+ * another connection. */
 static bool accepted(uk_end e)
 {
 	if (e.res <= 0)
 		return false;
-	uk_close(s[1]); /* which ends the loan */
+	uk_close(s[1]); /* this ends the loan */
 	e = end();
 	CHECK(e.flags == UK_END_FREE);
 	uk_close(s[0]);
@@ -314,13 +316,13 @@ static void it_waits_for_room(bool nonblock)
 	done();
 }
 
-static void who_finds_no_room_waits(void)
+static void a_send_without_space_waits(void)
 {
 	it_waits_for_room(false);
 	it_waits_for_room(true);
 }
 
-/* o finds no room, so it ends otherwise. */
+/* o finds no space, so it ends with res instead. */
 static void ends_otherwise(uk_op o, bool cancel, int64_t res)
 {
 	int64_t within = o.deadline;
@@ -340,7 +342,7 @@ static void ends_otherwise(uk_op o, bool cancel, int64_t res)
 	CHECK_EQ(e.flags, UK_END_FREE);
 }
 
-static void its_end_can_be_asked_for(void)
+static void a_waiting_send_can_time_out_and_be_cancelled(void)
 {
 	uk_op o = ZC(0, from, LEN);
 
@@ -355,8 +357,8 @@ static void its_end_can_be_asked_for(void)
 	done();
 }
 
-/* The last of a connection, and its number: the loan stays a loan. */
-static void the_number_may_be_another_file(void)
+/* The last fd of the connection is closed and reused. The memory stays lent. */
+static void the_fd_may_be_reused_while_memory_is_lent(void)
 {
 	uk_end e;
 
@@ -370,7 +372,7 @@ static void the_number_may_be_another_file(void)
 	done();
 }
 
-/* Nothing of the program's memory is read after that. */
+/* After uk_group_destroy, the memory is not read any more. */
 static void *destroys(void *arg)
 {
 	uk_group_destroy(g);
@@ -378,7 +380,7 @@ static void *destroys(void *arg)
 	return arg;
 }
 
-static void who_destroys_the_group_waits_for_the_loan(void)
+static void destroying_a_group_waits_for_lent_memory(void)
 {
 	uk_thread *t;
 
@@ -394,7 +396,7 @@ static void who_destroys_the_group_waits_for_the_loan(void)
 	uk_close(s[1]);
 }
 
-static void many_at_once(void)
+static void many_sends_can_be_in_flight(void)
 {
 	enum { N = 64 };
 	uk_op o[N];
@@ -424,7 +426,7 @@ static void many_at_once(void)
 }
 
 #ifndef __SANITIZE_THREAD__
-static void a_forked_child_hears_of_its_end(void)
+static void a_forked_child_gets_the_completion_of_a_waiting_send(void)
 {
 	uk_op o = ZC(0, from, LEN);
 	int status;
@@ -456,20 +458,20 @@ int main(void)
 {
 	from = malloc(LEN);
 	to = malloc(LEN);
-	USER(a_send_has_two_ends);
-	USER(so_has_a_message);
-	USER(what_is_lent_is_not_free);
-	USER(what_is_linked_follows_the_bytes);
-	USER(without_room_there_is_one);
-	USER(what_fails_has_one);
-	USER(a_local_socket_has_both);
-	USER(who_finds_no_room_waits);
-	USER(its_end_can_be_asked_for);
-	USER(the_number_may_be_another_file);
-	USER(who_destroys_the_group_waits_for_the_loan);
-	USER(many_at_once);
-#ifndef __SANITIZE_THREAD__ /* which knows no threads in the child of a fork */
-	USER(a_forked_child_hears_of_its_end);
+	USER(a_send_has_two_completions);
+	USER(a_sendmsg_has_two_completions);
+	USER(lent_memory_is_not_free);
+	USER(a_linked_send_follows_the_bytes_of_the_first);
+	USER(without_a_second_place_a_send_has_one_completion);
+	USER(a_failed_send_has_one_completion);
+	USER(a_send_on_a_unix_socket_has_two_completions);
+	USER(a_send_without_space_waits);
+	USER(a_waiting_send_can_time_out_and_be_cancelled);
+	USER(the_fd_may_be_reused_while_memory_is_lent);
+	USER(destroying_a_group_waits_for_lent_memory);
+	USER(many_sends_can_be_in_flight);
+#ifndef __SANITIZE_THREAD__ /* TSan knows no threads in a forked child */
+	USER(a_forked_child_gets_the_completion_of_a_waiting_send);
 #endif
 	free(from);
 	free(to);

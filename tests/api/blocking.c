@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever blocks or hogs a carrier, others run on (law 1); gated on counters. */
+/* Whatever blocks or hogs a carrier, other threads run (law 1, docs/ARCHITECTURE.md).
+ * The tests compare counters, not times. */
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 
 #include "test.h"
 
-#ifndef UK_DEBUG /* there the runtime gives vps away for the fun of it */
+#ifndef UK_DEBUG /* debug builds add hand-offs at random */
 #define UK_DEBUG 0
 #endif
 
@@ -26,7 +27,7 @@ static void *block_raw(void *arg)
 {
 	char c;
 
-	/* a call that nobody wrapped, until main writes */
+	/* a plain system call, until main writes */
 	CHECK_EQ(read((int)(intptr_t)arg, &c, 1), 1);
 	return NULL;
 }
@@ -36,7 +37,7 @@ static void *block_marked(void *arg)
 	char c;
 
 	uk_blocking_begin();
-	uk_blocking_begin(); /* nests */
+	uk_blocking_begin(); /* brackets nest */
 	CHECK_EQ(read((int)(intptr_t)arg, &c, 1), 1);
 	uk_blocking_end();
 	uk_blocking_end();
@@ -66,7 +67,7 @@ static void others_run_beside(void *(*fn)(void *), int n)
 	while (__atomic_load_n(&ticks, __ATOMIC_SEQ_CST) < 20)
 		uk_sleep(UK_MS);
 	uk_stats_get(&b);
-	CHECK(b.handoffs > a.handoffs); /* upcall block, of the founding paper */
+	CHECK(b.handoffs > a.handoffs); /* upcall block, docs/HISTORY.md */
 	CHECK(b.takes > a.takes);       /* upcall new */
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < n; i++)
@@ -78,17 +79,17 @@ static void others_run_beside(void *(*fn)(void *), int n)
 	close(p[1]);
 }
 
-static void raw_blocking_calls_hold_nobody_up(void)
+static void plain_blocking_calls_hold_up_no_other_thread(void)
 {
 	others_run_beside(block_raw, 30);
 }
 
-static void bracketed_calls_hold_nobody_up(void)
+static void bracketed_calls_hold_up_no_other_thread(void)
 {
 	others_run_beside(block_marked, 30);
 }
 
-static void hogs_hold_nobody_up(void)
+static void hogs_hold_up_no_other_thread(void)
 {
 	others_run_beside(hog, 10);
 }
@@ -104,7 +105,7 @@ static void *raw_sleeps(void *arg)
 	return arg;
 }
 
-static void many_come_back_and_go_on(void)
+static void many_threads_return_from_blocking_calls_and_go_on(void)
 {
 	uk_thread *t[100];
 
@@ -139,8 +140,8 @@ static void *computes(void *arg)
 	return arg;
 }
 
-/* Who parks between the brackets takes the mark along. */
-static void a_mark_is_not_its_successors(void)
+/* A thread that parks between the brackets takes its mark along. */
+static void the_next_thread_does_not_inherit_a_mark(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t, *b;
@@ -155,7 +156,7 @@ static void a_mark_is_not_its_successors(void)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 	CHECK_EQ(uk_thread_join(b, NULL), 0);
 	uk_stats_get(&is);
-	/* those by mark are uk_blocking_begin's, for others wait */
+	/* uk_blocking_begin makes those by mark, because other threads wait */
 	taken = is.handoffs - is.handoffs_mark - is.handoffs_hog -
 		(was.handoffs - was.handoffs_mark - was.handoffs_hog);
 	printf("%lu hand-offs by the monitor\n", (unsigned long)taken);
@@ -165,10 +166,10 @@ static void a_mark_is_not_its_successors(void)
 
 int main(void)
 {
-	RUN(raw_blocking_calls_hold_nobody_up);
-	RUN(bracketed_calls_hold_nobody_up);
-	RUN(hogs_hold_nobody_up);
-	RUN(many_come_back_and_go_on);
-	RUN(a_mark_is_not_its_successors);
+	RUN(plain_blocking_calls_hold_up_no_other_thread);
+	RUN(bracketed_calls_hold_up_no_other_thread);
+	RUN(hogs_hold_up_no_other_thread);
+	RUN(many_threads_return_from_blocking_calls_and_go_on);
+	RUN(the_next_thread_does_not_inherit_a_mark);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cancellation and the thread's own deadline end every kind of wait; nothing leaks. */
+/* Cancellation and the thread's own deadline end every kind of wait. Nothing leaks. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ static int w_cond(void)
 
 	uk_mutex_lock(&m2);
 	r = uk_cond_wait(&cond, &m2);
-	CHECK_EQ(uk_mutex_unlock(&m2), 0); /* it holds the mutex whatever happened */
+	CHECK_EQ(uk_mutex_unlock(&m2), 0); /* it holds the mutex in any case */
 	return r;
 }
 static int w_sem(void)
@@ -101,7 +101,7 @@ static void *run_wait_cancelled_before(void *arg)
 	CHECK(uk_thread_cancelled());
 	r = waits[(intptr_t)arg]();
 	CHECK_EQ(r, -ECANCELED);
-	CHECK_EQ(waits[(intptr_t)arg](), -ECANCELED); /* and every later call */
+	CHECK_EQ(waits[(intptr_t)arg](), -ECANCELED); /* each later call, too */
 	CHECK_EQ(uk_thread_cancel_clear(), 1);
 	CHECK(!uk_thread_cancelled());
 	CHECK_EQ(uk_sleep(UK_MS / 10), 0);
@@ -151,7 +151,7 @@ static void a_cancelled_thread_does_not_begin_to_wait(void)
 	}
 }
 
-/* A canceller races with the waker; each wait ends exactly once, for a good reason. */
+/* A canceller races with the waker. Each wait ends once, with a valid result. */
 static uint32_t rounds_done;
 static void *race_wait(void *arg)
 {
@@ -210,7 +210,7 @@ int main(void)
 	CHECK_EQ(uk_thread_join(sleeper, NULL), 0);
 	CHECK_EQ(uk_mutex_unlock(&held), 0);
 	CHECK_EQ(uk_rwlock_unlock(&rw), 0);
-	/* nothing leaks: the same waits again need no new stacks */
+	/* nothing leaks: the same waits again need few new stacks */
 	CHECK_EQ(uk_mutex_lock(&held), 0);
 	CHECK_EQ(uk_rwlock_wrlock(&rw), 0);
 	CHECK_EQ(uk_thread_create(&sleeper, NULL, long_sleep, NULL), 0);

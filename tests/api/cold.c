@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a crowd of threads leaves behind goes back some time after its end: thread blocks,
- * with what libc hung up in them, and descriptors. What is born there later is not taken for
- * who died there. (Stacks: trim.c.) */
+/* The memory that a crowd of threads leaves behind is freed some time after its end:
+ * thread blocks, with what libc allocated for them, and descriptors. A new thread in
+ * the same place is not mistaken for an earlier one. (Stacks: trim.c.) */
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -52,9 +52,10 @@ static size_t resident_kb(void)
 	return kb;
 }
 
-/* ---- blocks ---- */
+/* ---- thread blocks ---- */
 
-/* Leaves in its block: malloc's cache, strerror's buffer, an array of keys. */
+/* Makes libc allocate for the thread block: malloc's cache, strerror's buffer, an array
+ * of keys. */
 static void uses_libc(void)
 {
 	char *p = malloc(100);
@@ -71,8 +72,8 @@ static void *uses_libc_and_waits(void *arg)
 	uses_libc();
 	__atomic_add_fetch(&waits, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_sem_wait(&go), 0);
-	/* a light one's is its carrier's, and this may be another by now (a sanitizer's
-	 * build makes no others) */
+	/* a light thread has its carrier's value, and may have changed the carrier
+	 * (sanitizer builds make light threads only) */
 	CHECK(!uk_thread_self()->tp || pthread_getspecific(key[KEYS - 1]) == key);
 	return arg;
 }
@@ -93,7 +94,7 @@ static void a_crowd_comes_and_goes(unsigned n)
 	free(t);
 }
 
-static void blocks_of_a_mass_exit_go_back(void)
+static void thread_blocks_are_freed_after_a_mass_exit(void)
 {
 	size_t pages = FULL * tls_blocks.size / 4096, in_use = mallinfo2().uordblks;
 	size_t before = resident_kb();
@@ -104,17 +105,17 @@ static void blocks_of_a_mass_exit_go_back(void)
 		a_crowd_comes_and_goes(n);
 		UNTIL(load_relaxed(&tls_buried) >= buried + n * 9 / 10);
 		UNTIL(load_relaxed(&tls_blocks.ngone) >= pages * 9 / 10);
-		/* less than strerror's buffer each; and vps' caches are not forgotten */
+		/* the vps' caches are freed, too; each thread leaves less than
+		 * strerror's buffer */
 		UNTIL(load_relaxed(&tls_buried) >= buried + n);
 		UNTIL(mallinfo2().uordblks < in_use + FULL * 8 + SLACK);
 	}
-	/* with their stacks: 8 KB more each; and 2 KB that malloc keeps */
+	/* with its stack, each would leave 8 KB more; malloc keeps 2 KB of each */
 	UNTIL(resident_kb() < before + FULL * 4 + SLACK / 1024);
 }
 
-/* The kernel's changes of identity walk libc's list of threads, from which blocks are taken
- * meanwhile. */
-static void who_walks_the_threads_is_not_led_astray(void)
+/* setgid walks libc's list of threads, while thread blocks are taken from it. */
+static void libcs_list_of_threads_can_be_walked_while_blocks_are_freed(void)
 {
 	uint64_t buried = load_relaxed(&tls_buried);
 
@@ -148,8 +149,8 @@ static void *makes_and_joins(void *arg)
 	return arg;
 }
 
-/* A survivor among them keeps its own page only. */
-static void descriptors_of_a_mass_exit_go_back(void)
+/* A thread that survives among them keeps only its own page. */
+static void descriptors_are_freed_after_a_mass_exit(void)
 {
 	size_t pages = LIGHT * thread_slab.size / 4096;
 	uk_thread *t, *survivor = NULL;
@@ -167,9 +168,9 @@ static void descriptors_of_a_mass_exit_go_back(void)
 	CHECK_EQ(uk_thread_join(survivor, NULL), 0);
 }
 
-/* ---- looks at the dead ---- */
+/* ---- old tokens ---- */
 
-/* A wait that is over. Entries never change once they are counted. */
+/* A wait that is over. An entry does not change once it is counted. */
 static struct {
 	uk_thread *t;
 	uint64_t token;
@@ -205,8 +206,9 @@ static uint64_t word_of(unsigned i)
 	return load_relaxed(&noted[i].t->wait);
 }
 
-/* Their first wait, as the first of the dead was: a waker may still have that token. */
-static void the_waker_of_the_dead_does_not_wake_who_is_born_there(void)
+/* The new threads are in their first wait, as the ended ones were. A waker may still
+ * have a token of that wait. */
+static void an_old_token_does_not_wake_a_new_thread_in_the_same_place(void)
 {
 	static uk_thread *t[WAVE];
 	unsigned zero, again = 0;
@@ -222,7 +224,7 @@ static void the_waker_of_the_dead_does_not_wake_who_is_born_there(void)
 		for (unsigned i = 0; i < WAVE; i++)
 			zero += !word_of(i);
 	} while (zero < WAVE / 2);
-	for (unsigned i = 0; i < WAVE; i++) /* nobody is there to be joined, or told */
+	for (unsigned i = 0; i < WAVE; i++) /* no thread is there to join or cancel */
 		if (!word_of(i)) {
 			CHECK_EQ(uk_thread_join(noted[i].t, NULL), -EINVAL);
 			CHECK_EQ(uk_thread_detach(noted[i].t), -EINVAL);
@@ -244,7 +246,7 @@ static void the_waker_of_the_dead_does_not_wake_who_is_born_there(void)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }
 
-static void *fires_the_dead(void *arg)
+static void *fires_old_tokens(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)arg;
 
@@ -267,7 +269,7 @@ static void *waits_for(void *sem)
 	return sem;
 }
 
-/* Every wait ends as it should, and for nobody else's reason. */
+/* Each wait ends as it should, and not because of another thread. */
 static void *lives(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)arg;
@@ -301,7 +303,7 @@ static void *lives_until_cancelled(void *arg)
 static void a_wave(unsigned seed)
 {
 	static uk_thread *t[WAVE];
-	/* so many lived at once before, in the first test */
+	/* so many were alive at once in the first test */
 	size_t pages = WAVE * thread_slab.size / 4096;
 
 	for (unsigned i = 0; i < WAVE; i++)
@@ -314,19 +316,19 @@ static void a_wave(unsigned seed)
 	for (unsigned i = 0; i < WAVE; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 	__atomic_store_n(&notes_ready, notes, __ATOMIC_RELEASE);
-	if (seed % 2) /* in the middle of it, or after it */
+	if (seed % 2) /* the next wave begins in the middle of it */
 		return;
-	/* not "more than now": all may have gone while they lived */
+	/* not compared with an earlier value: all may already be gone */
 	UNTIL(load_relaxed(&thread_slab.ngone) >= pages / 2);
 }
 
-static void wakers_of_the_dead_wake_nobody(void)
+static void old_tokens_wake_no_thread(void)
 {
 	pthread_t killer[2];
 
 	notes = 0;
 	for (uintptr_t i = 0; i < 2; i++)
-		CHECK_EQ(pthread_create(&killer[i], NULL, fires_the_dead, (void *)i),
+		CHECK_EQ(pthread_create(&killer[i], NULL, fires_old_tokens, (void *)i),
 			 0);
 	for (unsigned i = 0; i < WAVES; i++)
 		a_wave(i);
@@ -335,8 +337,9 @@ static void wakers_of_the_dead_wake_nobody(void)
 		CHECK_EQ(pthread_join(killer[i], NULL), 0);
 }
 
-/* Nobody switches any more: who joins is a kernel thread, and the last round found nothing. */
-static void what_is_joined_while_all_sleep_goes_back(void)
+/* No vp switches any more: the joining thread is a kernel thread, and the keeper's last
+ * round found nothing. */
+static void descriptors_joined_while_all_vps_sleep_are_freed(void)
 {
 	static uk_thread *t[WAVE];
 	size_t pages = WAVE * thread_slab.size / 4096, gone;
@@ -344,7 +347,7 @@ static void what_is_joined_while_all_sleep_goes_back(void)
 
 	for (int i = 0; i < WAVE; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, ends, NULL), 0);
-	do { /* else it tries less */
+	do { /* until the keeper does nothing */
 		rounds = load_relaxed(&keeper_portions);
 		uk_sleep(50 * UK_MS);
 	} while (load_relaxed(&keeper_portions) != rounds);
@@ -360,14 +363,14 @@ static void child_goes_on(void)
 {
 	uint64_t buried = load_relaxed(&tls_buried);
 
-	/* with blocks of the parent's, which are fewer, and of its own */
+	/* with blocks of the parent, which are fewer, and with its own */
 	a_crowd_comes_and_goes(2 * FEW);
 	if (gives_blocks_back())
 		UNTIL(load_relaxed(&tls_buried) >= buried + 2 * FEW * 9 / 10);
 	_exit(0);
 }
 
-static void a_fork_in_the_middle_finds_all_whole(void)
+static void a_fork_while_memory_is_freed_leaves_a_working_child(void)
 {
 	for (int i = 0; i < 6; i++) {
 		uint64_t at = load_relaxed(&keeper_portions) + (unsigned)i * 3;
@@ -392,15 +395,15 @@ int main(void)
 	for (int i = 0; i < KEYS; i++)
 		CHECK_EQ(pthread_key_create(&key[i], NULL), 0);
 	CHECK(uk_vpset_default());
-	RUN(the_waker_of_the_dead_does_not_wake_who_is_born_there);
-	RUN(wakers_of_the_dead_wake_nobody);
-	RUN(descriptors_of_a_mass_exit_go_back);
-	RUN(what_is_joined_while_all_sleep_goes_back);
+	RUN(an_old_token_does_not_wake_a_new_thread_in_the_same_place);
+	RUN(old_tokens_wake_no_thread);
+	RUN(descriptors_are_freed_after_a_mass_exit);
+	RUN(descriptors_joined_while_all_vps_sleep_are_freed);
 	if (gives_blocks_back()) {
-		RUN(blocks_of_a_mass_exit_go_back);
-		RUN(who_walks_the_threads_is_not_led_astray);
+		RUN(thread_blocks_are_freed_after_a_mass_exit);
+		RUN(libcs_list_of_threads_can_be_walked_while_blocks_are_freed);
 	}
 	if (!SANITIZED)
-		RUN(a_fork_in_the_middle_finds_all_whole);
+		RUN(a_fork_while_memory_is_freed_leaves_a_working_child);
 	return 0;
 }

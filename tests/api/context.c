@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What belongs to a thread stays with it across switches and migrations: errno, __thread,
- * floating-point control, callee-saved registers, pthread_self (law 2). */
+/* What belongs to a thread stays with it across switches and migrations: errno,
+ * __thread variables, floating-point control, callee-saved registers, pthread_self (law
+ * 2, docs/ARCHITECTURE.md). */
 #include <errno.h>
 #include <fenv.h>
 #include <malloc.h>
@@ -37,7 +38,7 @@ static void *keeps_its_own(void *arg)
 	return NULL;
 }
 
-static void tls_and_errno_stay(void)
+static void tls_and_errno_stay_with_their_thread(void)
 {
 	uk_thread *t[THREADS];
 
@@ -67,7 +68,7 @@ static void *rounds_its_own_way(void *arg)
 	return NULL;
 }
 
-static void rounding_modes_stay(void)
+static void rounding_modes_stay_with_their_thread(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t[THREADS];
@@ -104,7 +105,7 @@ static void *checks_registers(void *arg)
 	return NULL;
 }
 
-static void registers_stay(void)
+static void registers_stay_with_their_thread(void)
 {
 	uk_thread *t[THREADS];
 
@@ -126,9 +127,10 @@ static void *parks(void *arg)
 	return arg;
 }
 
-/* libc's vector of TLS modules is all that a thread has on the heap: no cache of malloc's,
- * which it never calls, though it starts others that need their vectors. */
-static void who_never_calls_malloc_owns_none_of_its_caches(void)
+/* All that a thread has on the heap is libc's vector of TLS modules. It has no cache of
+ * malloc, because it never calls malloc, although it starts other threads that need
+ * their vectors. */
+static void a_thread_that_never_calls_malloc_has_no_malloc_cache(void)
 {
 	enum { N = 2000 };
 	static uk_thread *t[N];
@@ -139,7 +141,7 @@ static void who_never_calls_malloc_owns_none_of_its_caches(void)
 	UNTIL(__atomic_load_n(&parked, __ATOMIC_RELAXED) == N);
 	each = (mallinfo2().uordblks - before) / N;
 	printf("%zu bytes of heap for each thread\n", each);
-	CHECK(each < 600); /* it was 970 */
+	CHECK(each < 600); /* once it was 970 */
 	__atomic_store_n(&gate, 1, __ATOMIC_RELAXED);
 	uk_futex_wake(&gate, INT32_MAX);
 	for (int i = 0; i < N; i++)
@@ -148,10 +150,10 @@ static void who_never_calls_malloc_owns_none_of_its_caches(void)
 
 int main(void)
 {
-	RUN(tls_and_errno_stay);
-	RUN(rounding_modes_stay);
-	RUN(registers_stay);
+	RUN(tls_and_errno_stay_with_their_thread);
+	RUN(rounding_modes_stay_with_their_thread);
+	RUN(registers_stay_with_their_thread);
 	if (!UK_ASAN && !UK_TSAN)
-		RUN(who_never_calls_malloc_owns_none_of_its_caches);
+		RUN(a_thread_that_never_calls_malloc_has_no_malloc_cache);
 	return 0;
 }

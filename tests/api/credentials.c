@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* setuid() and its kin, while user threads run: every kernel thread has the new
- * credentials, and the call returns. Each case is a process of its own. */
+/* setuid() and related calls, while user threads run: every kernel thread gets the new
+ * credentials, and the call returns. Each case runs in its own process. */
 #include <dirent.h>
 #include <grp.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@ static void *blocker(void *arg)
 	return NULL;
 }
 
-/* The line `key` of every kernel thread's status is the same as ours, and has `id`. */
+/* The line `key` in the status file of each kernel thread must have `id`. */
 static void all_have(const char *key, unsigned id)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -116,7 +116,7 @@ static void *change(void *arg)
 	return NULL;
 }
 
-static void by_main(void)
+static void main_can_change_the_credentials(void)
 {
 	uk_thread *t[20];
 	int n;
@@ -126,7 +126,7 @@ static void by_main(void)
 	crowd_ends(t, n);
 }
 
-static void by_a_user_thread(void)
+static void a_user_thread_can_change_the_credentials(void)
 {
 	uk_thread *t[20], *u;
 	int n;
@@ -137,7 +137,7 @@ static void by_a_user_thread(void)
 	crowd_ends(t, n);
 }
 
-static void by_a_light_thread(void)
+static void a_light_thread_can_change_the_credentials(void)
 {
 	uk_thread *t[20], *u;
 	uk_attr light;
@@ -151,7 +151,7 @@ static void by_a_light_thread(void)
 	crowd_ends(t, n);
 }
 
-/* While carriers are born and full threads come and go. */
+/* Carriers are created, and full threads come and go meanwhile. */
 static void *short_one(void *arg)
 {
 	(void)arg;
@@ -171,7 +171,7 @@ static void *breeder(void *arg)
 	return NULL;
 }
 
-static void while_threads_come_and_go(void)
+static void the_credentials_can_change_while_threads_come_and_go(void)
 {
 	uk_thread *t[40];
 	int n = 0;
@@ -198,7 +198,7 @@ static void *fork_and_change(void *arg)
 	(void)arg;
 	CHECK(pid >= 0);
 	if (!pid) {
-		/* the kernel thread that runs us was a carrier of the parent's */
+		/* our kernel thread was a carrier of the parent */
 		uk_thread *t[20];
 		pthread_t p;
 		int n;
@@ -214,7 +214,7 @@ static void *fork_and_change(void *arg)
 	return NULL;
 }
 
-static void in_the_child_of_a_user_thread(void)
+static void a_forked_child_of_a_user_thread_can_change_its_credentials(void)
 {
 	uk_thread *t;
 
@@ -222,7 +222,7 @@ static void in_the_child_of_a_user_thread(void)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-/* The same, before the child's runtime is rebuilt: only that kernel thread is there. */
+/* The same before the child's runtime is rebuilt: it has only this kernel thread. */
 static void *fork_and_change_at_once(void *arg)
 {
 	unsigned uid = getuid() ? getuid() : NOBODY;
@@ -240,7 +240,7 @@ static void *fork_and_change_at_once(void *arg)
 	return NULL;
 }
 
-static void in_a_child_that_has_no_runtime_yet(void)
+static void a_forked_child_can_change_its_credentials_before_its_first_call(void)
 {
 	uk_thread *t;
 
@@ -267,12 +267,12 @@ static void apart(void (*fn)(void))
 int main(void)
 {
 	if (SANITIZED)
-		SKIP("the sanitizers' own threads stand in the way of a broadcast");
-	RUN_APART(by_main);
-	RUN_APART(by_a_user_thread);
-	RUN_APART(by_a_light_thread);
-	RUN_APART(while_threads_come_and_go);
-	RUN_APART(in_a_child_that_has_no_runtime_yet);
-	RUN_APART(in_the_child_of_a_user_thread);
+		SKIP("the sanitizer's own threads disturb libc's broadcast");
+	RUN_APART(main_can_change_the_credentials);
+	RUN_APART(a_user_thread_can_change_the_credentials);
+	RUN_APART(a_light_thread_can_change_the_credentials);
+	RUN_APART(the_credentials_can_change_while_threads_come_and_go);
+	RUN_APART(a_forked_child_can_change_its_credentials_before_its_first_call);
+	RUN_APART(a_forked_child_of_a_user_thread_can_change_its_credentials);
 	return 0;
 }

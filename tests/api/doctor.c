@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine refuses is named, and why: in uk_doctor where the runtime starts all the
- * same, in one line where it cannot. Each case is a process of its own. */
+/* What the machine refuses is reported with its reason: by uk_doctor if the runtime
+ * starts all the same, in one line if it cannot start. Each case runs in its own
+ * process. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -41,8 +42,8 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* What a child that does `body` says on standard error. */
-static char *says(void (*body)(void))
+/* Runs `body` in a child, and returns what it prints on standard error. */
+static char *output_of(void (*body)(void))
 {
 	static char out[16384];
 	int p[2], status;
@@ -107,21 +108,21 @@ static void with_no_rings(void)
 
 static bool rings_here(void)
 {
-	return strstr(says(works), "reactor|io_uring|1");
+	return strstr(output_of(works), "reactor|io_uring|1");
 }
 
-static void it_says_why_io_uring_was_dropped(void)
+static void it_reports_why_io_uring_is_not_used(void)
 {
 	if (rings_here()) {
 		/* newer kernels charge a ring to the control group instead */
-		const char *out = says(with_little_locked_memory);
+		const char *out = output_of(with_little_locked_memory);
 
 		CHECK(strstr(out, "RLIMIT_MEMLOCK), 200 KiB") ||
 		      strstr(out, "reactor|io_uring|1"));
 	}
-	CHECK(
-	    strstr(says(with_rings_refused), "vps: refused: kernel.io_uring_disabled"));
-	CHECK(strstr(says(with_no_rings), "vps: this kernel has none"));
+	CHECK(strstr(output_of(with_rings_refused),
+		     "vps: refused: kernel.io_uring_disabled"));
+	CHECK(strstr(output_of(with_no_rings), "vps: this kernel has none"));
 }
 
 /* --- a share of the CPUs --- */
@@ -135,7 +136,7 @@ static bool put(const char *file, const char *text)
 	bool ok;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
-	f = fopen(path, "r+"); /* there already, or it is no control group */
+	f = fopen(path, "r+"); /* must exist, or it is no control group */
 	if (!f)
 		return false;
 	ok = fputs(text, f) >= 0;
@@ -165,15 +166,15 @@ static void in_the_group(void)
 	CHECK_EQ(uk_vps(), 1);
 }
 
-static void a_share_of_one_cpu_makes_one_vp(void)
+static void a_limit_of_one_cpu_makes_one_vp(void)
 {
 	const char *out;
 
 	if (!make_group("/sys/fs/cgroup") && !make_group("/sys/fs/cgroup/cpu")) {
-		printf("(no control group can be made here)\n");
+		printf("(no control group can be created here)\n");
 		return;
 	}
-	out = says(in_the_group);
+	out = output_of(in_the_group);
 	rmdir(group);
 	CHECK(strstr(out, "virtual processors|1 ("));
 	CHECK(strstr(out, ", a control group allows 1.0"));
@@ -199,7 +200,7 @@ static int lines(const char *s)
 	return n;
 }
 
-static void without_membarrier_it_says_one_line(void)
+static void without_membarrier_the_start_prints_one_line(void)
 {
 	const int errors[] = { EPERM, ENOSYS };
 
@@ -207,7 +208,7 @@ static void without_membarrier_it_says_one_line(void)
 		const char *out;
 
 		refusal = errors[i];
-		out = says(without_membarrier);
+		out = output_of(without_membarrier);
 		CHECK(strstr(out, "cannot start without membarrier(2)"));
 		CHECK(strstr(out, "seccomp"));
 		CHECK_EQ(lines(out), 1);
@@ -218,8 +219,8 @@ int main(void)
 {
 	if (SANITIZED)
 		SKIP("a sanitizer's runtime makes calls of its own");
-	RUN(it_says_why_io_uring_was_dropped);
-	RUN(a_share_of_one_cpu_makes_one_vp);
-	RUN(without_membarrier_it_says_one_line);
+	RUN(it_reports_why_io_uring_is_not_used);
+	RUN(a_limit_of_one_cpu_makes_one_vp);
+	RUN(without_membarrier_the_start_prints_one_line);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk_dump and SIGQUIT show every thread: state, what it waits for, who holds it, frames. */
+/* uk_dump and SIGQUIT show every thread: its state, what it waits for, which thread
+ * holds that, and its frames. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -40,7 +41,7 @@ __attribute__((noinline)) void *reads_the_pipe(void *arg)
 	return arg;
 }
 
-/* Whoever looks at it leaves its errno alone. */
+/* A dump does not change the errno of a running thread. */
 __attribute__((noinline)) void *computes_for_ever(void *arg)
 {
 	errno = 4711;
@@ -120,7 +121,7 @@ static void look(int by_signal)
 	char holder[64];
 	unsigned long id;
 
-	do /* who gets no processor on a busy machine cannot say where it is */
+	do /* on a busy machine a thread may get no CPU to answer */
 		take_dump(by_signal);
 	while (strstr(text, "have not answered"));
 	CHECK(sscanf(line_of("\"holder\""), " thread %lu", &id) == 1);
@@ -146,17 +147,17 @@ static int count_named(const uk_thread_info *i, void *arg)
 	return 0;
 }
 
-static void the_dump_tells_it_all(void)
+static void a_dump_shows_every_thread(void)
 {
 	look(0);
 }
 
-static void sigquit_dumps(void)
+static void sigquit_prints_a_dump(void)
 {
 	look(1);
 }
 
-/* ---- many that stand alike ---- */
+/* ---- many threads with the same frames ---- */
 
 #define MANY 60
 
@@ -193,7 +194,7 @@ static unsigned occur(const char *what)
 	return n;
 }
 
-static void what_many_share_is_printed_once(void)
+static void frames_that_many_threads_share_are_printed_once(void)
 {
 	uk_thread *t[MANY];
 
@@ -219,7 +220,7 @@ static void what_many_share_is_printed_once(void)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }
 
-static void the_program_can_look_itself(void)
+static void the_program_can_list_its_threads(void)
 {
 	int n = 0;
 
@@ -231,7 +232,7 @@ int main(void)
 {
 	uk_thread *t[4];
 
-	/* a shell that starts us in the background has it ignored, and so it would stay */
+	/* a shell may have started us with SIGQUIT ignored */
 	signal(SIGQUIT, SIG_DFL);
 	CHECK_EQ(pipe(pipe_fd), 0);
 	t[0] = start("holder", holds_the_mutex);
@@ -243,10 +244,10 @@ int main(void)
 	UNTIL(uk_thread_each(waits_on_mutex, NULL));
 	UNTIL(uk_thread_each(reads, NULL));
 	UNTIL(uk_thread_each(runs, NULL));
-	RUN(the_dump_tells_it_all);
-	RUN(sigquit_dumps);
-	RUN(what_many_share_is_printed_once);
-	RUN(the_program_can_look_itself);
+	RUN(a_dump_shows_every_thread);
+	RUN(sigquit_prints_a_dump);
+	RUN(frames_that_many_threads_share_are_printed_once);
+	RUN(the_program_can_list_its_threads);
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(write(pipe_fd[1], "x", 1), 1);
 	for (int i = 0; i < 4; i++)

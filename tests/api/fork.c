@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork: the child is a running runtime with the forking thread alone. */
+/* fork: the child is a running runtime that has only the forking thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,9 +19,10 @@
 
 static __thread int mine;
 
-/* ThreadSanitizer ignores what synchronises in the child of many threads, and then sees
- * races everywhere; AddressSanitizer (gcc 12) does not take the locks of its allocator for a
- * fork, and its child waits for them for ever. There the parent's side is what is tested. */
+/* ThreadSanitizer ignores synchronisation in the child of many threads, and then
+ * reports races everywhere. AddressSanitizer (gcc 12) does not take the locks of its
+ * allocator for a fork, and its child waits for them without end. In these builds only
+ * the parent's side is tested. */
 static pid_t forks(void)
 {
 	pid_t pid = fork();
@@ -31,7 +32,7 @@ static pid_t forks(void)
 	return pid;
 }
 
-/* The exit status of pid; a signal counts as 1000 + its number. */
+/* The exit status of pid, or 1000 + the number of the signal that ended it. */
 static int ended(pid_t pid)
 {
 	int st = 0;
@@ -88,7 +89,7 @@ static void *reads_one(void *arg)
 	return NULL;
 }
 
-/* Create, lock, read, write, sleep, join. */
+/* Creates and joins threads, locks, reads, writes and sleeps. */
 static void lives(void)
 {
 	enum { N = 12 };
@@ -122,7 +123,7 @@ static void lives(void)
 	CHECK_EQ(s.threads, uk_thread_self() ? 1 : 0);
 }
 
-/* A child that forks in turn, `deep` more times. Returns in the parent alone. */
+/* Forks a child that forks in turn, `deep` more times. Returns only in the parent. */
 static void child_lives(int deep, bool light)
 {
 	pid_t pid;
@@ -135,7 +136,7 @@ static void child_lives(int deep, bool light)
 		PASSES(pid);
 		return;
 	}
-	CHECK(light || mine == 4711); /* a light thread's is any carrier's */
+	CHECK(light || mine == 4711); /* a light thread has its carrier's */
 	lives();
 	if (deep)
 		child_lives(deep - 1, light);
@@ -160,7 +161,7 @@ static void run_thread(void *(*fn)(void *), void *arg, unsigned flags)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-static void child_of_main_lives(void)
+static void a_child_of_main_works(void)
 {
 	child_lives(1, LIGHT_ONLY && uk_thread_self());
 	lives();
@@ -172,7 +173,7 @@ static void *kernel_thread(void *arg)
 	return arg;
 }
 
-static void child_of_a_kernel_thread_lives(void)
+static void a_child_of_a_kernel_thread_works(void)
 {
 	pthread_t t;
 
@@ -181,13 +182,13 @@ static void child_of_a_kernel_thread_lives(void)
 	lives();
 }
 
-static void child_of_a_full_thread_lives(void)
+static void a_child_of_a_full_thread_works(void)
 {
 	run_thread(full_or_light, NULL, 0);
 	lives();
 }
 
-static void child_of_a_light_thread_lives(void)
+static void a_child_of_a_light_thread_works(void)
 {
 	run_thread(full_or_light, &m, UK_ATTR_LIGHT);
 	lives();
@@ -202,7 +203,7 @@ static void *in_a_bracket(void *light)
 	return light;
 }
 
-static void child_of_a_bracketed_thread_lives(void)
+static void a_child_of_a_bracketed_thread_works(void)
 {
 	run_thread(in_a_bracket, NULL, 0);
 	run_thread(in_a_bracket, &m, UK_ATTR_LIGHT);
@@ -218,7 +219,7 @@ static void *hogs(void *arg)
 	return arg;
 }
 
-static void child_of_a_hog_lives(void)
+static void a_child_of_a_hog_works(void)
 {
 	run_thread(hogs, NULL, 0);
 	lives();
@@ -235,12 +236,12 @@ static void *on_the_last_vp(void *arg)
 	return arg;
 }
 
-static void child_of_a_pinned_thread_lives(void)
+static void a_child_of_a_pinned_thread_works(void)
 {
 	run_thread(on_the_last_vp, NULL, 0);
 }
 
-/* ---- what becomes of the others ---- */
+/* ---- what happens to the other threads ---- */
 
 static void *sleeps(void *arg)
 {
@@ -305,7 +306,7 @@ static void *joins_lost(void *arg)
 	return arg;
 }
 
-static void a_lost_thread_is_joined_with_ESRCH(void)
+static void joining_a_lost_thread_returns_esrch(void)
 {
 	joins_lost(NULL);
 	run_thread(joins_lost, NULL, 0);
@@ -319,7 +320,7 @@ static int count_one(const uk_thread_info *i, void *arg)
 	return 0;
 }
 
-static void the_child_sees_its_own_threads_alone(void)
+static void the_child_sees_only_its_own_threads(void)
 {
 	uk_thread *t[20];
 	int n = 0;
@@ -511,7 +512,8 @@ static void *contends(void *arg)
 	return arg;
 }
 
-/* All but the forking thread are gone: what they waited for is as if nobody had. */
+/* Only the forking thread is left. The objects are as if no other thread had waited for
+ * them. */
 static void objects_are_whole(void)
 {
 	uk_thread *t, *k[4];
@@ -524,7 +526,7 @@ static void objects_are_whole(void)
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(uk_thread_join(k[i], NULL), 0);
 	CHECK_EQ(uk_thread_create(&t, NULL, sends, NULL), 0);
-	CHECK_EQ(uk_chan_recv(u.ch, &x), 0); /* and no lost receiver swallowed it */
+	CHECK_EQ(uk_chan_recv(u.ch, &x), 0); /* no lost receiver took it */
 	CHECK_EQ(x, 5);
 	CHECK_EQ(uk_chan_recv(u.other, &x), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
@@ -569,7 +571,7 @@ static void *forks_among_waiters(void *arg)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, waiters[i], NULL), 0);
 		CHECK_EQ(pthread_create(&p[i], NULL, waiters[i], NULL), 0);
 	}
-	UNTIL(waiting() == 2 * WAITERS - 1); /* one runs uk_once's function */
+	UNTIL(waiting() == 2 * WAITERS - 1); /* one runs the function of uk_once */
 	pid = forks();
 	CHECK(pid >= 0);
 	if (!pid) {
@@ -578,7 +580,7 @@ static void *forks_among_waiters(void *arg)
 		_exit(0);
 	}
 	PASSES(pid);
-	/* the parent's are as they were */
+	/* the objects of the parent are unchanged */
 	CHECK_EQ(uk_mutex_unlock(&u.m), 0);
 	CHECK_EQ(uk_rwlock_unlock(&u.l), 0);
 	CHECK_EQ(uk_chan_close(u.ch), 0);
@@ -601,14 +603,15 @@ static void *forks_among_waiters(void *arg)
 	return arg;
 }
 
-static void objects_that_others_wait_for_are_whole_in_the_child(void)
+static void objects_that_others_wait_for_are_consistent_in_the_child(void)
 {
 	forks_among_waiters(NULL);
 	run_thread(forks_among_waiters, NULL, 0);
 	run_thread(forks_among_waiters, NULL, UK_ATTR_LIGHT);
 }
 
-/* A mutex that is fought for, locked by a handler around fork: the usual pattern. */
+/* Threads contend for a mutex that fork handlers lock around fork, which is a usual
+ * pattern. */
 static uk_mutex fought = UK_MUTEX_INIT;
 static uint32_t fight_over;
 static bool handlers_on;
@@ -689,7 +692,7 @@ static void a_mutex_locked_around_fork_works_on_both_sides(void)
 	handlers_on = false;
 }
 
-/* A FILE that writes by our calls is flushed with libc's list of FILEs locked. */
+/* A FILE that writes with our calls is flushed while libc's list of FILEs is locked. */
 static int slow_pipe[2];
 static uint32_t flushing;
 
@@ -727,7 +730,7 @@ static void *forks_meanwhile(void *arg)
 	return arg;
 }
 
-static void fork_waits_for_who_flushes_all_files(void)
+static void fork_waits_for_a_thread_that_flushes_all_files(void)
 {
 	uk_thread *f, *k;
 	char buf[4096];
@@ -761,7 +764,7 @@ static void *leaves_a_child_behind(void *arg)
 
 	CHECK(pid >= 0);
 	if (!pid) {
-		if (arg) { /* two more, and one of them is the last to end */
+		if (arg) { /* two more threads, one of which ends last */
 			CHECK_EQ(uk_thread_create(&t, NULL, worker, NULL), 0);
 			CHECK_EQ(uk_thread_detach(t), 0);
 			CHECK_EQ(uk_thread_create(&t, NULL, worker, NULL), 0);
@@ -811,7 +814,7 @@ static void *daemonizes(void *arg)
 
 	CHECK(pid >= 0);
 	if (!pid) {
-		pid = forks(); /* nobody has entered the runtime between */
+		pid = forks(); /* no thread has entered the runtime in between */
 		if (!pid) {
 			lives();
 			_exit(0);
@@ -829,8 +832,9 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* The vps of all sets, those above what spares are kept, find carriers in the child. */
-static void all_sets_live_in_the_child(void)
+/* The vps of all sets find carriers in the child, even the vps for which no spares are
+ * kept. */
+static void all_sets_work_in_the_child(void)
 {
 	uk_vpset *set[6];
 	uk_attr a = UK_ATTR_INIT;
@@ -855,7 +859,7 @@ static void all_sets_live_in_the_child(void)
 	_exit(0);
 }
 
-static void a_grandchild_lives(void)
+static void a_grandchild_works(void)
 {
 	daemonizes(NULL);
 	run_thread(daemonizes, NULL, 0);
@@ -874,7 +878,7 @@ static void *hands_over(void *arg)
 	pthread_t p;
 
 	CHECK(pid >= 0);
-	if (!pid) { /* not the forking thread is the first to enter */
+	if (!pid) { /* the forking thread is not the first to enter */
 		CHECK_EQ(pthread_create(&p, NULL, kernel_thread, NULL), 0);
 		CHECK_EQ(pthread_join(p, NULL), 0);
 		in_the_child(NULL);
@@ -939,7 +943,7 @@ static void *storm_chans(void *arg)
 static void *storm_blocks(void *arg)
 {
 	while (!LOAD(&storm_over)) {
-		usleep(300); /* the kernel's: the vp moves on */
+		usleep(300); /* in the kernel: the vp is handed off */
 		uk_yield();
 	}
 	return arg;
@@ -963,7 +967,7 @@ static void *storm_forks(void *arg)
 	return arg;
 }
 
-static void forks_in_a_storm(void)
+static void forks_work_in_a_storm(void)
 {
 	static void *(*const kinds[])(
 	    void *) = { storm_creates, storm_io, storm_chans,
@@ -1001,7 +1005,7 @@ static void forks_in_a_storm(void)
 	lives();
 }
 
-static void a_child_of_a_process_that_has_not_started_lives(void)
+static void a_child_of_a_process_without_a_runtime_works(void)
 {
 	pid_t pid = forks();
 
@@ -1016,27 +1020,27 @@ static void a_child_of_a_process_that_has_not_started_lives(void)
 int main(void)
 {
 	CHECK_EQ(pthread_atfork(before, after, after), 0);
-	RUN(a_child_of_a_process_that_has_not_started_lives);
+	RUN(a_child_of_a_process_without_a_runtime_works);
 	CHECK_EQ(uk_init(), 0);
-	RUN(child_of_main_lives);
-	RUN(child_of_a_kernel_thread_lives);
-	RUN(child_of_a_full_thread_lives);
-	RUN(child_of_a_light_thread_lives);
-	RUN(child_of_a_bracketed_thread_lives);
-	RUN(child_of_a_hog_lives);
-	RUN(child_of_a_pinned_thread_lives);
-	RUN(a_lost_thread_is_joined_with_ESRCH);
-	RUN(the_child_sees_its_own_threads_alone);
+	RUN(a_child_of_main_works);
+	RUN(a_child_of_a_kernel_thread_works);
+	RUN(a_child_of_a_full_thread_works);
+	RUN(a_child_of_a_light_thread_works);
+	RUN(a_child_of_a_bracketed_thread_works);
+	RUN(a_child_of_a_hog_works);
+	RUN(a_child_of_a_pinned_thread_works);
+	RUN(joining_a_lost_thread_returns_esrch);
+	RUN(the_child_sees_only_its_own_threads);
 	RUN(the_child_has_no_reactor_of_the_parent);
-	RUN(objects_that_others_wait_for_are_whole_in_the_child);
+	RUN(objects_that_others_wait_for_are_consistent_in_the_child);
 	RUN(a_mutex_locked_around_fork_works_on_both_sides);
-	RUN(fork_waits_for_who_flushes_all_files);
+	RUN(fork_waits_for_a_thread_that_flushes_all_files);
 	RUN(a_child_without_main_ends_with_its_last_thread);
 	if (!SANITIZED)
 		RUN(a_child_of_a_user_thread_takes_signals);
-	RUN(a_grandchild_lives);
-	RUN(all_sets_live_in_the_child);
+	RUN(a_grandchild_works);
+	RUN(all_sets_work_in_the_child);
 	RUN(a_new_kernel_thread_may_rebuild_the_child);
-	RUN(forks_in_a_storm);
+	RUN(forks_work_in_a_storm);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork while others are in the middle of an I/O call: the child's calls, on numbers that
- * theirs shared something with, go through. */
+/* fork while other threads are in the middle of an I/O call. The child's calls on fds
+ * that shared state with theirs succeed. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define FORKS 150
 #define PATIENCE HANG_NS
 #define SIZE ((size_t)1 << 20)
-#define SAME_SLOT 256 /* numbers that are equal mod this share a slot */
+#define SAME_SLOT 256 /* fds that are equal modulo this share a slot */
 
 static uint32_t stop, turns;
 static int file;
@@ -27,8 +27,8 @@ static int s[2];
 static struct sockaddr_in there;
 static int listener;
 
-/* fork, n times, in a user thread; the child's result is its exit status. In sanitized builds
- * the child of many threads is none of ours (fork.c). */
+/* Forks FORKS times in a user thread. The child's result is its exit status. Sanitizers
+ * do not support the child (fork.c). */
 static void fork_often(int (*child)(void))
 {
 	uint32_t was = LOAD(&turns);
@@ -84,7 +84,7 @@ static int child_sends(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, p) || dup2(p[0], fd) != fd)
 		return 1;
 	uk_thread_set_deadline(uk_after(PATIENCE));
-	/* more than goes by way of a buffer; not more than the socket takes */
+	/* more than goes through a buffer, and no more than the socket takes */
 	return uk_sendfile(fd, file, &off, 70000) == 70000 ? 0 : 2;
 }
 
@@ -122,8 +122,8 @@ static void *connects(void *arg)
 	return arg;
 }
 
-/* Until it is cancelled: who left at a sign of his own would leave a full queue behind, and
- * a last connect before it for ever. */
+/* Runs until it is cancelled. If it stopped by itself, it could leave a full queue, and
+ * the last connect would wait without end. */
 static void *accepts(void *arg)
 {
 	int fd;
@@ -134,7 +134,7 @@ static void *accepts(void *arg)
 	return arg;
 }
 
-/* Connects, accepts and closes on numbers that the parent's loops use. */
+/* Connects, accepts and closes on fds that the parent's loops use. */
 static int child_connects(void)
 {
 	uk_time until = uk_after(PATIENCE);
@@ -202,7 +202,7 @@ static void *writes_on(void *arg)
 	return arg;
 }
 
-/* Closes what a thread that is not here was reading. */
+/* Closes what a thread that the child does not have was reading. */
 static int child_closes(void)
 {
 	alarm(HANG_SEC);

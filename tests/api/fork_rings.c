@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A user who may lock no more memory (RLIMIT_MEMLOCK, over all his processes) forks: the child
- * finds no room for rings of its own beside its parent's, and goes on without. */
+/* A user that may lock no more memory (RLIMIT_MEMLOCK counts all processes of the user)
+ * forks. The child cannot create rings beside those of its parent, and uses epoll. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <uk/uk.h>
@@ -46,7 +46,7 @@ static void *forks(void *arg)
 	return arg;
 }
 
-static void a_child_without_room_for_rings_goes_on_without(void)
+static void a_child_that_cannot_create_rings_uses_epoll(void)
 {
 	uk_thread *t;
 
@@ -62,16 +62,16 @@ int main(void)
 	struct rlimit none = { 0, 0 };
 
 	if (SANITIZED)
-		SKIP("the child of many threads is none of ours");
+		SKIP("sanitizers do not support the child of many threads");
 	if (getenv("UK_REACTOR") && !strcmp(getenv("UK_REACTOR"), "epoll"))
-		SKIP("no rings");
-	unsetenv("UK_REACTOR"); /* or there would be no choice */
+		SKIP("epoll has no rings");
+	unsetenv("UK_REACTOR"); /* it would fix the engine */
 	if (!geteuid() && setresuid(nobody_else, nobody_else, nobody_else))
-		SKIP("it has to be somebody without rights");
+		SKIP("needs an unprivileged user");
 	CHECK_EQ(uk_init(), 0);
 	if (strcmp(uk_reactor_name(), "io_uring"))
-		SKIP("io_uring is refused");
+		SKIP("io_uring is not available");
 	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &none), 0);
-	RUN(a_child_without_room_for_rings_goes_on_without);
+	RUN(a_child_that_cannot_create_rings_uses_epoll);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a forked child undoes of the waits of threads that it has not: of objects that are
- * still there, and of no others. */
+/* A forked child undoes the waits of threads that it does not have. It does so for
+ * objects that still exist, and for no others. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ static union {
 	uk_barrier barrier;
 	uk_cond cond;
 	unsigned char bytes[64];
-} o; /* one after the other */
+} o; /* used by one test after another */
 static uk_mutex m = UK_MUTEX_INIT;
 static uint32_t waiting;
 
@@ -29,8 +29,8 @@ static bool untouched(void)
 	return true;
 }
 
-/* In the child: 0 if that says so. */
-static void child_says(bool (*fine)(void))
+/* Forks, and checks that fine() is true in the child. */
+static void check_in_a_child(bool (*fine)(void))
 {
 	pid_t pid = fork(), got;
 	int st;
@@ -61,7 +61,7 @@ static void *waits_on_cond(void *arg)
 	return arg;
 }
 
-/* n threads of fn, and they sleep. */
+/* Starts n threads that run fn, and waits until they sleep. */
 static void start(uk_thread **t, int n, void *(*fn)(void *))
 {
 	waiting = 0;
@@ -86,8 +86,8 @@ static void a_barrier_that_has_opened_is_not_touched(void)
 		CHECK_EQ(uk_barrier_init(&o.barrier, 3), 0);
 		start(t, 2, waits_at_barrier);
 		CHECK_EQ(uk_barrier_wait(&o.barrier), 1);
-		memset(&o, PATTERN, sizeof(o)); /* as free would */
-		child_says(untouched);
+		memset(&o, PATTERN, sizeof(o)); /* as reuse after a free would */
+		check_in_a_child(untouched);
 		finish(t, 2);
 	}
 }
@@ -102,14 +102,14 @@ static void a_condition_that_was_broadcast_is_not_touched(void)
 		CHECK_EQ(uk_mutex_lock(&m), 0);
 		CHECK_EQ(uk_cond_broadcast(&o.cond), 0);
 		memset(&o, PATTERN, sizeof(o));
-		child_says(untouched);
+		check_in_a_child(untouched);
 		CHECK_EQ(uk_mutex_unlock(&m), 0);
 		finish(t, 2);
 	}
 }
 
 static uk_chan *chan;
-static unsigned char *reused; /* the memory of that channel, when it was destroyed */
+static unsigned char *reused; /* the memory of the destroyed channel */
 static size_t chan_size;
 
 static bool chan_untouched(void)
@@ -127,7 +127,7 @@ static void *receives(void *arg)
 	return arg;
 }
 
-/* Two receivers; the one that the end of the channel wakes last may destroy it. */
+/* Two receivers wait. The last one that the close wakes may destroy the channel. */
 static void a_channel_that_was_closed_is_not_touched(void)
 {
 	uk_thread *t[2];
@@ -143,7 +143,7 @@ static void a_channel_that_was_closed_is_not_touched(void)
 		reused = malloc(chan_size);
 		CHECK(SANITIZED || (uintptr_t)reused == was);
 		memset(reused, PATTERN, chan_size);
-		child_says(chan_untouched);
+		check_in_a_child(chan_untouched);
 		free(reused);
 		finish(t, 2);
 	}
@@ -155,8 +155,8 @@ static void *arrives(void *arg)
 	return (void *)(intptr_t)uk_barrier_wait(&o.barrier);
 }
 
-/* Three arrive, of whom one is told that it was the last. */
-static bool barrier_begins_anew(void)
+/* Three threads arrive, and exactly one is told that it is the last. */
+static bool barrier_is_reset(void)
 {
 	uk_thread *t[2];
 	int last;
@@ -175,13 +175,13 @@ static bool barrier_begins_anew(void)
 	return last == 1;
 }
 
-static void a_barrier_where_others_wait_begins_anew(void)
+static void a_barrier_where_threads_wait_is_reset(void)
 {
 	uk_thread *t[2];
 
 	CHECK_EQ(uk_barrier_init(&o.barrier, 3), 0);
 	start(t, 2, waits_at_barrier);
-	child_says(barrier_begins_anew);
+	check_in_a_child(barrier_is_reset);
 	CHECK_EQ(uk_barrier_wait(&o.barrier), 1);
 	finish(t, 2);
 }
@@ -190,7 +190,7 @@ static void *all(void *arg)
 {
 	RUN(a_barrier_that_has_opened_is_not_touched);
 	RUN(a_condition_that_was_broadcast_is_not_touched);
-	RUN(a_barrier_where_others_wait_begins_anew);
+	RUN(a_barrier_where_threads_wait_is_reset);
 	RUN(a_channel_that_was_closed_is_not_touched);
 	return arg;
 }
@@ -199,7 +199,7 @@ int main(void)
 {
 	uk_thread *t;
 
-	setenv("UK_VPS", "1", 1); /* who was woken has not run when we fork */
+	setenv("UK_VPS", "1", 1); /* so a woken thread has not run when we fork */
 	CHECK_EQ(uk_thread_create(&t, NULL, all, NULL), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A frame that is larger than what is left of the stack lands in the guard, not in somebody
- * else's live stack; and who has larger frames can have a larger guard. Each in a child. */
+/* A frame that is larger than the rest of the stack reaches the guard, not another
+ * thread's stack. A program with larger frames can have a larger guard. Each case runs
+ * in a child. */
 #include <alloca.h>
 #include <errno.h>
 #include <signal.h>
@@ -38,7 +39,7 @@ static void *lives(void *arg)
 	return arg;
 }
 
-/* How does a process end in which a thread has such a frame? */
+/* Runs a thread with such a frame in a child, and returns how the child ended. */
 static int end_of_child(char *out, size_t size)
 {
 	int p[2], status;
@@ -104,7 +105,7 @@ static void the_environment_sets_the_default(void)
 	setenv("UK_GUARD_SIZE", "2M", 1);
 	is_caught(0, 0, (256 + 1900) << 10);
 	setenv("UK_GUARD_SIZE", "4K", 1);
-	is_caught(0, 256 << 10, 400 << 10); /* the attribute has the last word */
+	is_caught(0, 256 << 10, 400 << 10); /* the attribute overrides the variable */
 	unsetenv("UK_GUARD_SIZE");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread's life seen through the public API. */
+/* The life of a thread, seen through the public API. */
 #include <errno.h>
 #include <pthread.h>
 #include <uk/uk.h>
@@ -18,7 +18,7 @@ static int in_state(const uk_thread_info *i, void *arg)
 	return i->id == w->id && !strcmp(i->state, w->state);
 }
 
-/* Is t in that state now, as the dump would say? */
+/* Is t in that state now, as a dump would show it? */
 static int is(uk_thread *t, const char *state)
 {
 	struct want w = { state, uk_thread_id(t) };
@@ -93,7 +93,7 @@ static struct since once_it_is(uk_thread *t, const char *state)
 
 static void since_is_the_beginning_of_the_present_state(void)
 {
-	/* by one clock: another vp's may be a pass behind */
+	/* on one vp, because another vp's clock may be a pass behind */
 	uk_attr on_one = { .vp = uk_vpset_vp(uk_vpset_default(), 0) };
 	struct since parked, running, exited;
 	uk_thread *t;
@@ -103,7 +103,7 @@ static void since_is_the_beginning_of_the_present_state(void)
 	parked = once_it_is(t, "parked");
 	CHECK_EQ(uk_sem_post(&begin), 0);
 	running = once_it_is(t, "running");
-	/* the same: it was about to go when the post came, and goes on in the same pass */
+	/* equal if the post came just before it parked: it goes on in the same pass */
 	CHECK(running.since >= parked.since);
 	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
 	exited = once_it_is(t, "exited");
@@ -180,7 +180,7 @@ static void detached_threads_free_themselves(void)
 	} while (s.threads != 0);
 }
 
-static void detach_after_the_fact(void)
+static void a_thread_can_be_detached_later(void)
 {
 	uk_thread *t;
 
@@ -217,7 +217,7 @@ static void *join_self(void *arg)
 	return (void *)(intptr_t)uk_thread_join(uk_thread_self(), NULL);
 }
 
-static void only_one_joins_and_nobody_himself(void)
+static void only_one_thread_can_join_and_none_itself(void)
 {
 	uk_thread *t, *j;
 	void *r;
@@ -347,7 +347,7 @@ static void *named(void *arg)
 	return (void *)(uintptr_t)uk_thread_id(uk_thread_self());
 }
 
-static void names_and_ids(void)
+static void threads_have_names_and_unique_ids(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t;
@@ -417,14 +417,14 @@ int main(void)
 	RUN(exit_ends_the_thread_with_a_value);
 	RUN(bad_attributes_are_refused);
 	RUN(detached_threads_free_themselves);
-	RUN(detach_after_the_fact);
+	RUN(a_thread_can_be_detached_later);
 	RUN(join_times_out_and_may_be_repeated);
-	RUN(only_one_joins_and_nobody_himself);
+	RUN(only_one_thread_can_join_and_none_itself);
 	RUN(suspended_threads_wait_for_resume);
 	RUN(suspend_stops_and_resume_continues);
 	RUN(a_thread_may_suspend_itself);
 	RUN(cleanups_run_last_pushed_first);
-	RUN(names_and_ids);
+	RUN(threads_have_names_and_unique_ids);
 	RUN(stacks_have_the_size_asked_for);
 	RUN(kernel_threads_come_and_go);
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stack limit: the creator waits, as in the founding model, or gets -EAGAIN. */
+/* The limit of stacks: a creator waits for one, as in the founding documents, or gets
+ * -EAGAIN. */
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@ static void creators_wait_for_a_free_stack(void)
 	CHECK_EQ(uk_stack_limit(0), 0);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, creator, NULL), 0);
-	CHECK_EQ(uk_stack_limit(12), 0); /* the four count */
+	CHECK_EQ(uk_stack_limit(12), 0); /* the four creators count */
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 	while (__atomic_load_n(&total, __ATOMIC_SEQ_CST) < 400)
@@ -62,7 +63,7 @@ static void *opens_the_door(void *arg)
 	return NULL;
 }
 
-static void nowait_gives_eagain(void)
+static void nowait_returns_eagain(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t[3], *u;
@@ -81,7 +82,7 @@ static void nowait_gives_eagain(void)
 	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), -ETIMEDOUT);
 	uk_thread_set_deadline(UK_FOREVER);
 	CHECK_EQ(pthread_create(&door, NULL, opens_the_door, NULL), 0);
-	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), 0); /* waits */
+	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), 0); /* this call waits */
 	CHECK_EQ(__atomic_load_n(&go, __ATOMIC_SEQ_CST), 1);
 	pthread_join(door, NULL);
 	for (int i = 0; i < 3; i++)
@@ -93,6 +94,6 @@ static void nowait_gives_eagain(void)
 int main(void)
 {
 	RUN(creators_wait_for_a_free_stack);
-	RUN(nowait_gives_eagain);
+	RUN(nowait_returns_eagain);
 	return 0;
 }

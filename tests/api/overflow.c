@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack overflow names the thread, its stack size and the knob; then the process dies by
- * the signal. Light and full threads, in a child process each. */
+/* The report of a stack overflow names the thread, its stack size and the variable that
+ * changes it; then the signal ends the process. Light and full threads, each in a child
+ * process. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static int depth(int n)
 	return n > 1000000 ? pad[0] : depth(n + 1) + pad[0];
 }
 
-/* Up to five functions, each of which calls the next, the last the first. */
+/* Up to five functions. Each calls the next one, and the last one calls the first. */
 static int (*volatile in_turn[5])(int);
 static volatile unsigned cycle;
 
@@ -89,13 +90,13 @@ static void overflow_is_loud(unsigned flags)
 	CHECK(strstr(out, "\n  module 0x"));
 }
 
-static void a_full_thread_overflows_loudly(void)
+static void the_overflow_of_a_full_thread_is_reported(void)
 {
 	overflow_is_loud(0);
 	CHECK(strstr(out, " more like this\n"));
 }
 
-static void a_light_thread_overflows_loudly(void)
+static void the_overflow_of_a_light_thread_is_reported(void)
 {
 	overflow_is_loud(UK_ATTR_LIGHT);
 	CHECK(strstr(out, " more like this\n"));
@@ -110,7 +111,7 @@ static int lines_with(const char *word)
 	return n;
 }
 
-static void who_call_each_other_are_counted_together(void)
+static void functions_that_call_each_other_are_counted_together(void)
 {
 	char words[64];
 
@@ -120,7 +121,7 @@ static void who_call_each_other_are_counted_together(void)
 		CHECK_EQ(lines_with(words), 1);
 		CHECK(lines_with("      #") < 20);
 	}
-	/* too many for us: all frames, up to the limit */
+	/* a longer cycle is not recognised: all frames, up to the limit */
 	overflow_is_loud(0);
 	CHECK_EQ(lines_with(" more like "), 0);
 	CHECK(lines_with("      #") > 20);
@@ -132,8 +133,8 @@ int main(void)
 #if UK_ASAN || UK_TSAN
 	SKIP("the sanitizer reports overflows itself");
 #endif
-	RUN(a_full_thread_overflows_loudly);
-	RUN(a_light_thread_overflows_loudly);
-	RUN(who_call_each_other_are_counted_together);
+	RUN(the_overflow_of_a_full_thread_is_reported);
+	RUN(the_overflow_of_a_light_thread_is_reported);
+	RUN(functions_that_call_each_other_are_counted_together);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set-user-ID program of root's, started by somebody else with our whole environment:
- * nothing of it is heeded. This program is both: root makes the other from itself. */
+/* A set-user-ID program of root that another user starts with all our environment
+ * variables: it ignores them. This program plays both parts: root copies it to make the
+ * set-user-ID program. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -45,14 +46,14 @@ static int privileged(void)
 	CHECK(strcmp(uk_reactor_name(), "none") != 0);
 	uk_doctor(limit_row, &weakened);
 	CHECK_EQ(weakened, 0);
-	/* nobody asked for a handler, so a dump would be the user's, of root's memory */
+	/* no handler was asked for; a dump would give root's memory to the user */
 	CHECK_EQ(sigaction(SIGQUIT, NULL, &sa), 0);
 	CHECK(sa.sa_handler == SIG_DFL);
 	raise(SIGQUIT);
 	return 1;
 }
 
-/* --- who starts it --- */
+/* --- the user that starts it --- */
 
 static char dir[] = "/var/tmp/uk-privileged-XXXXXX";
 static char program[64], victim[64];
@@ -100,13 +101,13 @@ static int start_it(void)
 	return status;
 }
 
-static void its_user_writes_nowhere(void)
+static void a_set_user_id_program_ignores_the_environment(void)
 {
 	struct stat st;
 	int fd, status;
 
 	CHECK(mkdtemp(dir));
-	/* whoever runs us in the background may have it ignored */
+	/* we may have been started in the background, with it ignored */
 	CHECK(signal(SIGQUIT, SIG_DFL) != SIG_ERR);
 	snprintf(program, sizeof(program), "%s/program", dir);
 	snprintf(victim, sizeof(victim), "%s/victim", dir);
@@ -134,6 +135,6 @@ int main(int argc, char **argv)
 		SKIP("a sanitizer's runtime does not start in a privileged program");
 	if (getuid())
 		SKIP("only root can make a privileged program");
-	RUN(its_user_writes_nowhere);
+	RUN(a_set_user_id_program_ignores_the_environment);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where memory is refused, what is free anywhere is there for who needs it: a creator on one
- * vp gets the stacks that lie in another one's cache. */
+/* If the kernel refuses memory, a thread gets what is free anywhere: a creator on one
+ * vp gets the stacks in another vp's cache. */
 #include <sys/resource.h>
 #include <uk/uk.h>
 
@@ -49,7 +49,7 @@ static void *runs_with_the_others(void *arg)
 	return arg;
 }
 
-/* They lived at one time and ended on their own vp: it has their stacks. */
+/* The threads live at the same time and end on vp, so vp has their stacks. */
 static void a_few_live_on(uk_vp *vp)
 {
 	uk_attr a = big(vp);
@@ -67,14 +67,14 @@ static void *ends(void *arg)
 	return arg;
 }
 
-/* It gets all stacks that there are before it is told that there are none. */
+/* It gets all stacks that exist before it is told that there are none. */
 static void *makes_what_it_can(void *arg)
 {
 	uk_attr a = big(arg);
 	size_t n = 0;
 
 	a.flags = UK_ATTR_SUSPENDED;
-	do /* a vp that gets no processor for long gives late */
+	do /* a vp that gets no CPU for long gives late */
 		n += n < MOST && !uk_thread_create(&made[n], &a, ends, NULL);
 	while (n < load_relaxed(&stack_pools[BIG].mapped));
 	CHECK(n < MOST && stacks_eager);
@@ -85,7 +85,7 @@ static void *makes_what_it_can(void *arg)
 	return NULL;
 }
 
-static void who_finds_none_gets_what_others_have_cached(void)
+static void a_creator_gets_the_stacks_that_another_vp_has_cached(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t;
@@ -96,8 +96,8 @@ static void who_finds_none_gets_what_others_have_cached(void)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-/* And again: what ended where memory is refused is in nobody's cache. */
-static void and_what_was_freed_since(void)
+/* Again: a thread that ends while memory is refused leaves its stack in no cache. */
+static void a_creator_gets_the_stacks_that_were_freed_since(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t;
@@ -112,11 +112,11 @@ static void and_what_was_freed_since(void)
 int main(void)
 {
 	if (SANITIZED)
-		SKIP("a sanitizer's shadow needs all address space");
-	leave_room_for((size_t)1 << 40); /* so stacks come at creation */
+		SKIP("a sanitizer's shadow memory needs all address space");
+	leave_room_for((size_t)1 << 40); /* so stacks are allocated at creation */
 	CHECK_EQ(uk_vpset_create(&set, "pair", 2, NULL, 0), 0);
 	leave_room_for((size_t)600 << 20);
-	RUN(who_finds_none_gets_what_others_have_cached);
-	RUN(and_what_was_freed_since);
+	RUN(a_creator_gets_the_stacks_that_another_vp_has_cached);
+	RUN(a_creator_gets_the_stacks_that_were_freed_since);
 	return 0;
 }

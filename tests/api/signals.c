@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A semaphore posted by a signal handler wakes its waiter, whatever the handler interrupted:
- * a carrier that runs a thread, one that sleeps, a spare. */
+/* A post by a signal handler wakes the waiter of the semaphore, whatever the handler
+ * interrupts: a carrier that runs a thread, a carrier that sleeps, or a spare. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -44,7 +44,8 @@ static void raw_sleep(long ns)
 	syscall(SYS_nanosleep, &ts, NULL);
 }
 
-/* Rounds over all carriers, once the waiter sleeps (or nearly so). */
+/* Signals all carriers, in several rounds, each time when the waiter sleeps (or nearly
+ * so). */
 static void signal_all(void)
 {
 	pid_t tid[64];
@@ -52,8 +53,7 @@ static void signal_all(void)
 	for (int round = 0; round < 8; round++) {
 		int n;
 
-		while (
-		    !(n = tasks_named("uk-carrier", tid, 64))) /* it has no name yet */
+		while (!(n = tasks_named("uk-carrier", tid, 64))) /* no name yet */
 			raw_sleep(50000);
 		for (int i = 0; i < n; i++) {
 			while (LOAD(&waiting) <= posted)
@@ -90,7 +90,7 @@ static void *ticks(void *arg)
 	return arg;
 }
 
-static void a_user_thread_hears_of_every_post(void)
+static void every_post_wakes_a_user_thread(void)
 {
 	uk_thread *t;
 
@@ -100,7 +100,7 @@ static void a_user_thread_hears_of_every_post(void)
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-static void so_it_does_beside_others(void)
+static void every_post_wakes_a_user_thread_among_others(void)
 {
 	uk_thread *t, *o[4];
 
@@ -114,7 +114,7 @@ static void so_it_does_beside_others(void)
 		CHECK_EQ(uk_thread_join(o[i], NULL), 0);
 }
 
-static void a_kernel_thread_hears_of_every_post(void)
+static void every_post_wakes_a_kernel_thread(void)
 {
 	pthread_t th;
 
@@ -124,7 +124,7 @@ static void a_kernel_thread_hears_of_every_post(void)
 	CHECK_EQ(pthread_join(th, NULL), 0);
 }
 
-/* ---- a child of a user thread: its carrier alone takes signals ---- */
+/* ---- a child of a user thread: only its carrier takes signals ---- */
 
 static void child(int told)
 {
@@ -165,7 +165,7 @@ static void *forks(void *arg)
 	return arg;
 }
 
-static void a_forked_child_hears_of_its_signal(void)
+static void a_post_wakes_a_forked_child(void)
 {
 	uk_thread *t;
 
@@ -179,12 +179,12 @@ int main(void)
 	struct sigaction sa = { .sa_handler = posts, .sa_flags = SA_RESTART };
 
 	if (SANITIZED)
-		SKIP("the sanitizer holds signals back until a call that it knows");
+		SKIP("the sanitizer delays signals until a call that it intercepts");
 	CHECK_EQ(sigaction(SIGURG, &sa, NULL), 0);
 	CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
-	RUN(a_user_thread_hears_of_every_post);
-	RUN(so_it_does_beside_others);
-	RUN(a_kernel_thread_hears_of_every_post);
-	RUN(a_forked_child_hears_of_its_signal);
+	RUN(every_post_wakes_a_user_thread);
+	RUN(every_post_wakes_a_user_thread_among_others);
+	RUN(every_post_wakes_a_kernel_thread);
+	RUN(a_post_wakes_a_forked_child);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets with a network processor: what threads do in them is what they do in any set, whether
- * the kernel grants one or not; and its thread sleeps and is woken. */
+/* Sets with a network processor. Threads behave as in any set, whether the kernel
+ * grants a network processor or not. Its kernel thread sleeps when idle. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-/* Many pairs at once: the queue holds entries of several, and vps steal. */
+/* Many pairs at once: the queue holds entries of several pairs, and vps steal. */
 static void talk(uk_vpset *s)
 {
 	uk_thread *t[PAIRS][2];
@@ -123,7 +123,7 @@ static void bad_attributes_are_refused(void)
 	a.napi_prefer = 2;
 	CHECK_EQ(uk_vpset_create_attr(&s, &a), -EINVAL);
 	big.a.size = sizeof(big);
-	big.more[7] = 1; /* something of a later library's */
+	big.more[7] = 1; /* a field of a later library */
 	CHECK_EQ(uk_vpset_create_attr(&s, &big.a), -E2BIG);
 	big.more[7] = 0;
 	CHECK_EQ(uk_vpset_create_attr(&s, &big.a), 0);
@@ -139,31 +139,31 @@ static void no_attributes_are_the_defaults(void)
 	CHECK_EQ(uk_vpset_sqpoll(by_default), 0);
 }
 
-static void a_plain_set_has_none(void)
+static void a_plain_set_has_no_network_processor(void)
 {
 	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
 	uk_vpset *s;
 
 	CHECK_EQ(uk_vpset_sqpoll(uk_vpset_default()), 0);
-	a.size = offsetof(uk_vpset_attr, net_cpu); /* who knows no more */
+	a.size = offsetof(uk_vpset_attr, net_cpu); /* the size of an older program */
 	a.n = 1;
 	s = make(&a);
 	CHECK_EQ(uk_vpset_sqpoll(s), 0);
 	CHECK_EQ(uk_vpset_size(s), 1);
 }
 
-static void what_is_refused_is_told_and_done_without(void)
+static void a_set_without_its_network_processor_reports_that_and_works(void)
 {
 	uk_vpset_attr a = attr_of("refused");
 	uk_vpset *s;
 
-	a.net_cpu = 1 << 20; /* no machine has it */
+	a.net_cpu = 1 << 20; /* no machine has this CPU */
 	s = make(&a);
 	CHECK(uk_vpset_sqpoll(s) < 0);
 	talk(s);
 }
 
-static void threads_talk_through_it(void)
+static void threads_talk_through_a_network_processor(void)
 {
 	uk_vpset_attr a = attr_of("talk");
 	uk_vpset *s = make(&a);
@@ -182,7 +182,7 @@ static void threads_talk_in_batches(void)
 	talk(make(&a));
 }
 
-/* -- sends, which that thread carries out, too -- */
+/* -- sends, which the network processor carries out, too -- */
 
 #define MUCH (1 << 20)
 
@@ -211,7 +211,7 @@ static void *sends(void *arg)
 	case 2:
 		CHECK_EQ(uk_writev(ends[0], v, 2), MUCH);
 		break;
-	default: /* from our stack, bit by bit */
+	default: /* from our stack, in small pieces */
 		for (int at = 0, n; at < MUCH; at += n) {
 			n = MUCH - at < 100 ? MUCH - at : 100;
 			memcpy(little, much + at, (size_t)n);
@@ -221,7 +221,7 @@ static void *sends(void *arg)
 	return NULL;
 }
 
-static void what_is_sent_arrives_whole(void)
+static void all_bytes_that_are_sent_arrive(void)
 {
 	uk_vpset_attr a = attr_of("send");
 	uk_vpset *s = make(&a);
@@ -278,7 +278,7 @@ static void *sends_to_nobody(void *arg)
 	return arg;
 }
 
-static void what_can_not_be_sent_says_why(void)
+static void a_failed_send_returns_the_error(void)
 {
 	uk_vpset_attr a = attr_of("nobody");
 
@@ -306,7 +306,7 @@ static void *is_closed(void *arg)
 	return arg;
 }
 
-static void who_waits_is_told_of_a_close(void)
+static void a_close_ends_a_waiting_receive(void)
 {
 	uk_vpset_attr a = attr_of("close");
 	uk_vpset *s = make(&a);
@@ -334,14 +334,14 @@ static void *opens(void *arg)
 	return arg;
 }
 
-static void files_are_opened_by_who_asks(void)
+static void a_file_is_opened_by_the_calling_thread(void)
 {
 	uk_vpset_attr a = attr_of("open");
 
 	CHECK_EQ(uk_thread_join(start(make(&a), opens, NULL), NULL), 0);
 }
 
-/* -- its thread, as the kernel shows it -- */
+/* -- its kernel thread, as /proc shows it -- */
 
 static void task_file(char *to, size_t n, const char *tid, const char *name, char *path)
 {
@@ -357,8 +357,9 @@ static void task_file(char *to, size_t n, const char *tid, const char *name, cha
 	fclose(f);
 }
 
-/* Do all threads of that kind (how many are there?) sleep; and how often have they gone to sleep? Who is about to, or
- * was preempted then, is said to sleep, too, and is not yet counted. */
+/* True if all threads of that kind sleep. *n: how many there are; *times: how often
+ * they went to sleep. A thread that is about to sleep, or was preempted there, is shown
+ * as asleep, and is not yet in *times. */
 static bool all_sleep(long *times, int *n)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -383,7 +384,7 @@ static bool all_sleep(long *times, int *n)
 	return sleep;
 }
 
-static void it_sleeps_when_there_is_nothing_and_is_woken(void)
+static void a_network_processor_sleeps_when_idle_and_is_woken(void)
 {
 	uk_vpset_attr a = attr_of("sleep");
 	uk_vpset *s = make(&a);
@@ -402,7 +403,7 @@ static void it_sleeps_when_there_is_nothing_and_is_woken(void)
 	}
 }
 
-/* -- a forked child has a network processor of its own, and the parent keeps his -- */
+/* -- a forked child has its own network processor, and the parent keeps its own -- */
 
 static uk_vpset *forked;
 
@@ -433,7 +434,7 @@ static void *forks(void *arg)
 	return arg;
 }
 
-static void a_child_has_one_of_its_own(void)
+static void a_forked_child_has_a_network_processor_of_its_own(void)
 {
 	uk_vpset_attr a = attr_of("fork");
 
@@ -447,7 +448,7 @@ static void a_child_has_one_of_its_own(void)
 	talk(forked);
 }
 
-/* -- rights -- */
+/* -- credentials -- */
 
 static uid_t uid_of_a_message(const int *pair)
 {
@@ -470,7 +471,7 @@ static uid_t uid_of_a_message(const int *pair)
 	return who.uid;
 }
 
-static void *gives_its_rights_up(void *arg)
+static void *gives_up_its_privileges(void *arg)
 {
 	static const int one = 1;
 	int pair[2];
@@ -483,15 +484,16 @@ static void *gives_its_rights_up(void *arg)
 	return arg;
 }
 
-/* The last of all: it has none afterwards. */
-static void what_is_sent_has_the_rights_of_who_sends(void)
+/* This is the last test, because the process gives up its privileges. */
+static void a_message_has_the_credentials_of_the_sending_thread(void)
 {
 	uk_vpset_attr a = attr_of("rights");
 
 	if (getuid() ||
-	    SANITIZED) /* under TSan libc's broadcast does not come to our handler */
+	    SANITIZED) /* under TSan, libc's broadcast does not reach our handler */
 		return;
-	CHECK_EQ(uk_thread_join(start(make(&a), gives_its_rights_up, NULL), NULL), 0);
+	CHECK_EQ(uk_thread_join(start(make(&a), gives_up_its_privileges, NULL), NULL),
+		 0);
 }
 
 int main(void)
@@ -499,16 +501,16 @@ int main(void)
 	CHECK_EQ(uk_init(), 0);
 	RUN(bad_attributes_are_refused);
 	RUN(no_attributes_are_the_defaults);
-	RUN(a_plain_set_has_none);
-	RUN(what_is_refused_is_told_and_done_without);
-	RUN(threads_talk_through_it);
+	RUN(a_plain_set_has_no_network_processor);
+	RUN(a_set_without_its_network_processor_reports_that_and_works);
+	RUN(threads_talk_through_a_network_processor);
 	RUN(threads_talk_in_batches);
-	RUN(what_is_sent_arrives_whole);
-	RUN(what_can_not_be_sent_says_why);
-	RUN(who_waits_is_told_of_a_close);
-	RUN(files_are_opened_by_who_asks);
-	RUN(it_sleeps_when_there_is_nothing_and_is_woken);
-	RUN(a_child_has_one_of_its_own);
-	RUN(what_is_sent_has_the_rights_of_who_sends);
+	RUN(all_bytes_that_are_sent_arrive);
+	RUN(a_failed_send_returns_the_error);
+	RUN(a_close_ends_a_waiting_receive);
+	RUN(a_file_is_opened_by_the_calling_thread);
+	RUN(a_network_processor_sleeps_when_idle_and_is_woken);
+	RUN(a_forked_child_has_a_network_processor_of_its_own);
+	RUN(a_message_has_the_credentials_of_the_sending_thread);
 	return 0;
 }

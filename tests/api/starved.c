@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads for whose stacks there is no memory hold up nobody who has one, however many they
- * are; and begin when there is. */
+/* Threads that get no memory for a stack do not hold up threads that have one, however
+ * many they are. They begin when there is memory. */
 #include <sys/resource.h>
 #include <uk/uk.h>
 
@@ -38,7 +38,7 @@ static uint64_t sleeps(void)
 	return s.waits;
 }
 
-/* Each turn of its own took a sleep for each of the others. */
+/* Once, each turn of this thread took a sleep for each of the others. */
 static void *has_its_turns(void *arg)
 {
 	uk_attr a = UK_ATTR_INIT;
@@ -61,7 +61,7 @@ static void *has_its_turns(void *arg)
 	return arg;
 }
 
-static void who_has_a_stack_goes_before_those_without(void)
+static void a_thread_with_a_stack_goes_before_those_without(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t;
@@ -74,7 +74,7 @@ static void who_has_a_stack_goes_before_those_without(void)
 int main(void)
 {
 	if (SANITIZED)
-		SKIP("a sanitizer's shadow needs all address space");
-	RUN(who_has_a_stack_goes_before_those_without);
+		SKIP("a sanitizer's shadow memory needs all address space");
+	RUN(a_thread_with_a_stack_goes_before_those_without);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters count what they say; the doctor reports. */
+/* Counters count what their names say, and the doctor reports. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +9,8 @@
 
 #include "test.h"
 
-/* What a program of before the sizes calls; here the names are inline functions. */
+/* What a program calls that was built before there were sizes. Here the names are
+ * inline functions. */
 static void (*old_stats_get)(uk_stats *s);
 static int (*old_vp_stats)(const uk_vp *vp, uk_stats *s);
 static int (*old_thread_each)(int (*fn)(const uk_thread_info *, void *), void *arg);
@@ -54,19 +55,19 @@ static void counters_follow_what_happens(void)
 	CHECK_EQ(sum, b.yields);
 }
 
-static void a_sleeping_vp_is_kicked_and_it_counts(void)
+static void the_kick_of_a_sleeping_vp_is_counted(void)
 {
 	uk_stats a, b;
 	uk_thread *t;
 
 	uk_stats_get(&a);
-	do { /* until a vp had gone to sleep before main needed it */
+	do { /* until a vp sleeps before main needs it */
 		uk_sleep(UK_MS);
 		CHECK_EQ(uk_thread_create(&t, NULL, yields, NULL), 0);
 		CHECK_EQ(uk_thread_join(t, NULL), 0);
 		uk_stats_get(&b);
 	} while (b.kicks == a.kicks);
-	/* the sleep that it ended may have begun before the first look */
+	/* the sleep that the kick ended may have begun before the first look */
 	CHECK(b.waits > 0);
 }
 
@@ -85,8 +86,8 @@ static int waits_on_sem(const uk_thread_info *i, void *arg)
 	return !strcmp(i->waits, "semaphore");
 }
 
-/* main is no user thread: what it wakes counts, too. */
-static void wake_ups_from_outside_count(void)
+/* main is no user thread. What it wakes counts, too. */
+static void wake_ups_by_kernel_threads_are_counted(void)
 {
 	uk_stats a, b;
 	uk_thread *t;
@@ -124,7 +125,7 @@ static void *creates_many(void *arg)
 	return arg;
 }
 
-/* They share one set of counters, and none is lost: `threads` would be wrong for ever. */
+/* They share one set of counters. If one count is lost, `threads` stays wrong. */
 static void kernel_threads_that_create_at_once_are_counted(void)
 {
 	pthread_t p[4];
@@ -142,8 +143,8 @@ static void kernel_threads_that_create_at_once_are_counted(void)
 	CHECK_EQ(b.threads, 0);
 }
 
-/* A program of an older or a newer header than the library's: its structure is shorter, or
- * longer, and nothing is written past it. */
+/* A program may use an older or newer header than the library. Its structure is shorter
+ * or longer, and nothing is written past its end. */
 struct framed {
 	union {
 		uk_stats s;
@@ -194,7 +195,7 @@ static int ends_in_zeros(const uk_thread_info *i, void *arg)
 	return 77;
 }
 
-static void what_an_older_library_does_not_know_of_a_thread_is_zero(void)
+static void fields_that_an_older_library_does_not_know_are_zero(void)
 {
 	size_t size = 2 * sizeof(uk_thread_info);
 
@@ -223,7 +224,7 @@ static void row(const char *name, const char *value, int ok, void *arg)
 	++*(int *)arg;
 }
 
-static void the_doctor_has_something_to_say(void)
+static void the_doctor_reports_several_rows(void)
 {
 	int n = 0;
 
@@ -236,12 +237,12 @@ int main(void)
 	CHECK_EQ(uk_init(), 0);
 	find_the_old_calls();
 	RUN(counters_follow_what_happens);
-	RUN(wake_ups_from_outside_count);
+	RUN(wake_ups_by_kernel_threads_are_counted);
 	RUN(kernel_threads_that_create_at_once_are_counted);
-	RUN(a_sleeping_vp_is_kicked_and_it_counts);
+	RUN(the_kick_of_a_sleeping_vp_is_counted);
 	RUN(a_structure_of_another_size_is_filled_to_its_end);
-	RUN(what_an_older_library_does_not_know_of_a_thread_is_zero);
+	RUN(fields_that_an_older_library_does_not_know_are_zero);
 	RUN(counters_have_names);
-	RUN(the_doctor_has_something_to_say);
+	RUN(the_doctor_reports_several_rows);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A seeded storm: threads that create, join, yield, sleep, block in the kernel, compute,
- * lock, cancel, suspend and resume each other; at the end everybody is accounted for. */
+/* A seeded storm: threads create, join, yield, sleep, block in the kernel, compute,
+ * lock, suspend and resume each other. At the end all threads are accounted for. */
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sleepers: never early, all of them wake; 100,000 at once. */
+/* Sleeping threads: none wakes early, and all wake, even 100,000 at once. */
 #include <uk/uk.h>
 
 #include "base/base.h"
@@ -18,7 +18,7 @@ static void *sleeper(void *arg)
 	return NULL;
 }
 
-static void all_wake_and_none_early(void)
+static void all_sleeping_threads_wake_and_none_early(void)
 {
 	uint32_t n = UK_ASAN || UK_TSAN ? 2000 : 100000;
 	uk_attr a = UK_ATTR_INIT;
@@ -44,7 +44,7 @@ static void *past(void *arg)
 	return arg;
 }
 
-static void the_past_is_now(void)
+static void a_sleep_until_a_time_in_the_past_returns_at_once(void)
 {
 	uk_thread *t;
 
@@ -55,7 +55,7 @@ static void the_past_is_now(void)
 
 int main(void)
 {
-	RUN(the_past_is_now);
-	RUN(all_wake_and_none_early);
+	RUN(a_sleep_until_a_time_in_the_past_returns_at_once);
+	RUN(all_sleeping_threads_wake_and_none_early);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks of threads that park for long: their unused pages go, their frames stay. */
+/* Stacks of threads that park for long: the unused pages are freed, the frames stay. */
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -56,14 +56,14 @@ static int pages(const uk_thread *t)
 	return n;
 }
 
-static void the_stack_of_who_waits_for_long_shrinks(void)
+static void the_stack_of_a_thread_that_waits_for_long_shrinks(void)
 {
 	uk_thread *t[N];
 
 	for (uintptr_t i = 0; i < N; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, deep_then_waits, (void *)i), 0);
 	for (int i = 0; i < N; i++)
-		UNTIL(pages(t[i]) > 0 && pages(t[i]) <= 3); /* it was 17 or so */
+		UNTIL(pages(t[i]) > 0 && pages(t[i]) <= 3); /* about 17 before */
 	for (int i = 0; i < N; i++)
 		CHECK_EQ(uk_sem_post(&go), 0);
 	for (int i = 0; i < N; i++)
@@ -85,7 +85,7 @@ static void *waits_again_and_again(void *arg)
 	return arg;
 }
 
-/* Each wait, not only some. */
+/* Each wait is trimmed, not only some. */
 static void every_long_wait_is_trimmed(void)
 {
 	CHECK_EQ(uk_thread_create(&waiter, NULL, waits_again_and_again, NULL), 0);
@@ -109,7 +109,7 @@ static void *deep_until_told(void *arg)
 	return arg;
 }
 
-/* That is another's work, in portions with a pause after each. */
+/* The keeper does this, in portions with a pause after each. */
 static void trimming_does_not_stop_the_monitor(void)
 {
 	static uk_thread *t[MANY];
@@ -125,7 +125,7 @@ static void trimming_does_not_stop_the_monitor(void)
 	uk_stats_get(&to);
 	CHECK(load_relaxed(&keeper_cuts) <= 32 * load_relaxed(&keeper_portions));
 	CHECK_EQ(tasks_named("uk-keeper", &tid, 1), 1);
-	/* some hundred portions, a millisecond between them */
+	/* some hundred portions, with a millisecond between them */
 	CHECK(to.monitor_wakes > from.monitor_wakes + 10);
 	for (int i = 0; i < MANY; i++)
 		CHECK_EQ(uk_sem_post(&go), 0);
@@ -133,7 +133,7 @@ static void trimming_does_not_stop_the_monitor(void)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }
 
-static char *high; /* mapped before the runtime's */
+static char *high; /* mapped before the stacks of the runtime */
 static ucontext_t own, back;
 
 static void waits_on_its_stack(void)
@@ -157,13 +157,13 @@ static void *switches_stacks(void *arg)
 	return arg;
 }
 
-/* It parks on one of its own, above or below the thread's. */
-static void a_stack_of_the_programs_is_no_measure(void *stack)
+/* The thread parks on a stack of the program, above or below its own. */
+static void a_thread_parks_on_a_stack_of_the_program(void *stack)
 {
 	uk_thread *t;
 
 	CHECK_EQ(uk_thread_create(&t, NULL, switches_stacks, stack), 0);
-	UNTIL(load_relaxed(&t->trimmed)); /* the keeper has been there */
+	UNTIL(load_relaxed(&t->trimmed)); /* the keeper has looked at it */
 	CHECK_EQ(uk_sem_post(&go), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
@@ -174,8 +174,8 @@ static void the_programs_own_stacks_are_left_alone(void)
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(low != MAP_FAILED);
-	a_stack_of_the_programs_is_no_measure(high);
-	a_stack_of_the_programs_is_no_measure(low);
+	a_thread_parks_on_a_stack_of_the_program(high);
+	a_thread_parks_on_a_stack_of_the_program(low);
 }
 
 static size_t resident_kb(void)
@@ -192,15 +192,15 @@ static size_t resident_kb(void)
 	return kb;
 }
 
-/* The carriers that have been made since (the schedule fuzzer draws crowds of spares) keep
- * what they touch of their stacks. */
+/* Carriers that were created since then keep what they touch of their stacks. (The
+ * schedule fuzzer creates many spares.) */
 static size_t carriers_kb(uint64_t since)
 {
 	return (size_t)(load_relaxed(&carriers_count) - since) * 48;
 }
 
-/* What a crowd has used goes back, some time after its end. */
-static void a_mass_exit_gives_its_stacks_back(void)
+/* The stacks of a crowd are freed some time after its end. */
+static void stacks_are_freed_after_a_mass_exit(void)
 {
 	static uk_thread *t[MANY];
 	uint64_t carriers = load_relaxed(&carriers_count);
@@ -214,10 +214,10 @@ static void a_mass_exit_gives_its_stacks_back(void)
 	UNTIL(__atomic_load_n(&waits, __ATOMIC_SEQ_CST) == MANY);
 	for (int i = 0; i < MANY; i++)
 		CHECK_EQ(uk_sem_post(&go), 0);
-	full = before + MANY * 4; /* a page for each if nothing goes back */
+	full = before + MANY * 4; /* a page for each if nothing is freed */
 	for (int i = 0; i < MANY; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
-	/* vps keep some */
+	/* vps keep some stacks */
 	UNTIL(resident_kb() < before + (full - before) * 2 / 3 + carriers_kb(carriers));
 }
 
@@ -232,7 +232,7 @@ static void *checks_its_frame(void *arg)
 	return arg;
 }
 
-/* Joins, sleeps and wake-ups race the knife. */
+/* Joins, sleeps and wake-ups race with the trimming. */
 static void *joins_for_a_while(void *arg)
 {
 	for (uintptr_t i = 0; !__atomic_load_n(&over, __ATOMIC_SEQ_CST); i++) {
@@ -266,12 +266,12 @@ int main(void)
 	high = mmap(NULL, DEEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0);
 	CHECK(high != MAP_FAILED);
-	RUN(the_stack_of_who_waits_for_long_shrinks);
+	RUN(the_stack_of_a_thread_that_waits_for_long_shrinks);
 	RUN(every_long_wait_is_trimmed);
 	RUN(trimming_does_not_stop_the_monitor);
 	if (!SANITIZED)
-		RUN(a_mass_exit_gives_its_stacks_back);
-	if (!SANITIZED) /* they are told of our switches, and nobody else's */
+		RUN(stacks_are_freed_after_a_mass_exit);
+	if (!SANITIZED) /* sanitizers know only the library's own switches */
 		RUN(the_programs_own_stacks_are_left_alone);
 	RUN(frames_are_never_cut);
 	return 0;

@@ -36,7 +36,7 @@ static void a_set_keeps_its_threads(void)
 	}
 }
 
-static void next_vp_goes_round(void)
+static void next_vp_goes_round_robin(void)
 {
 	uk_vpset *s = uk_vpset_default();
 	unsigned n = uk_vpset_size(s);
@@ -53,7 +53,7 @@ static void *pinned_body(void *arg)
 	for (int i = 0; i < 200; i++) {
 		uk_vp *vp = uk_vp_self();
 
-		/* NULL: the machine is slow and it was taken for a hog */
+		/* NULL: the machine is slow, and the thread was taken for a hog */
 		CHECK(!vp || vp == arg);
 		if (i % 3 == 0)
 			uk_sleep(UK_MS / 20);
@@ -96,7 +96,7 @@ static void *wander(void *arg)
 	return NULL;
 }
 
-static void a_thread_may_pin_itself_here_and_there(void)
+static void a_thread_may_pin_itself_to_one_vp_after_another(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_vpset *s;
@@ -210,9 +210,9 @@ int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
 	RUN(a_set_keeps_its_threads);
-	RUN(next_vp_goes_round);
+	RUN(next_vp_goes_round_robin);
 	RUN(pinned_threads_stay);
-	RUN(a_thread_may_pin_itself_here_and_there);
+	RUN(a_thread_may_pin_itself_to_one_vp_after_another);
 	RUN(bound_vps_run_on_their_cpu);
 	RUN(reactive_vps_do_the_waiting);
 	RUN(bad_sets_are_refused);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk_recv_ahead: the bytes of a stream, in order, none lost, none of another's, whatever
- * happens while the runtime holds them. On epoll the hint has no effect and the same
- * sentences hold. */
+/* uk_recv_ahead: the bytes of a stream arrive in order, none is lost, and none comes
+ * from another stream, whatever happens while the runtime holds them. On epoll the hint
+ * has no effect, and the same holds. */
 #include "iotest.h"
 
-static bool ahead; /* the hint takes effect here */
+static bool ahead; /* the hint has an effect on this engine */
 
 static unsigned char at(uint64_t seed, size_t i)
 {
@@ -70,7 +70,7 @@ static void finish(int s[2])
 	CHECK_EQ(uk_close(s[1]), 0);
 }
 
-static void the_hint_is_for_connected_streams(void)
+static void only_connected_streams_can_be_received_ahead(void)
 {
 	struct sockaddr_in a;
 	int s[2], l = make_listener(&a, 8), u = socket(AF_INET, SOCK_DGRAM, 0);
@@ -85,7 +85,7 @@ static void the_hint_is_for_connected_streams(void)
 	finish(s);
 }
 
-static void bytes_come_in_order_whatever_the_pieces(void)
+static void bytes_arrive_in_order_in_pieces_of_any_size(void)
 {
 	static const size_t piece[] = { 1, 3, 100, 2047, 2048, 2049, 5000, 10000 };
 	int s[2];
@@ -149,7 +149,7 @@ static void *reader(void *arg)
 	return (void *)(intptr_t)uk_recv(*(int *)arg, b, sizeof(b), 0);
 }
 
-static void cancelled_and_closed_waiters_are_told(void)
+static void a_cancel_and_a_close_end_a_wait(void)
 {
 	uk_thread *t;
 	int s[2];
@@ -180,8 +180,9 @@ static void *reader_until_told(void *arg)
 	return (void *)(intptr_t)r;
 }
 
-/* Nobody waits for ever, neither a reader that came in the middle nor the closer. */
-static void a_close_meets_readers_at_any_moment(void)
+/* No thread waits without end, neither a reader that calls during the close nor the
+ * closing one. */
+static void a_close_ends_all_readers_at_any_moment(void)
 {
 	uk_thread *t[4];
 	int s[2];
@@ -200,7 +201,7 @@ static void a_close_meets_readers_at_any_moment(void)
 	}
 }
 
-static void the_end_comes_after_the_bytes_and_again(void)
+static void end_of_stream_comes_after_the_bytes_and_is_repeated(void)
 {
 	char b[10];
 	int s[2];
@@ -211,11 +212,11 @@ static void the_end_comes_after_the_bytes_and_again(void)
 	recv_all(s[0], 2, 0, 5000, 999);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(uk_recv(s[0], b, sizeof(b), 0), 0);
-	CHECK_EQ(uk_send(s[0], b, sizeof(b), 0), 10); /* the other way is open */
+	CHECK_EQ(uk_send(s[0], b, sizeof(b), 0), 10); /* the other direction is open */
 	finish(s);
 }
 
-static void a_reset_is_told_once_after_the_bytes(void)
+static void a_reset_is_reported_once_after_the_bytes(void)
 {
 	struct linger now = { 1, 0 };
 	char b[100];
@@ -233,7 +234,7 @@ static void a_reset_is_told_once_after_the_bytes(void)
 	CHECK_EQ(uk_close(s[0]), 0);
 }
 
-static void the_next_holder_of_the_number_gets_its_own_bytes(void)
+static void a_reused_fd_gets_only_the_bytes_of_its_own_stream(void)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		int s[2], fd;
@@ -242,19 +243,20 @@ static void the_next_holder_of_the_number_gets_its_own_bytes(void)
 		fd = s[0];
 		send_all(s[1], i, 0, 4000);
 		if (i % 3)
-			recv_all(s[0], i, 0, 10, 10); /* the rest is held */
+			recv_all(s[0], i, 0, 10, 10); /* the runtime holds the rest */
 		finish(s);
 		pair(s);
 		if (i == 0)
-			CHECK_EQ(s[0], fd); /* the kernel gives the lowest number */
+			CHECK_EQ(s[0], fd); /* the kernel gives the lowest free fd */
 		send_all(s[1], 1000 + i, 0, 100);
 		recv_all(s[0], 1000 + i, 0, 100, 30);
 		finish(s);
 	}
 }
 
-/* The program breaks its promise; the new connection must not pay for it. */
-static void a_close_behind_our_back_harms_no_later_socket(void)
+/* The program breaks its promise by a plain close(2). The new connection must not
+ * suffer. */
+static void a_plain_close_harms_no_later_socket(void)
 {
 	struct sockaddr_in a;
 	int s[2], l = make_listener(&a, 8), c, d;
@@ -262,14 +264,14 @@ static void a_close_behind_our_back_harms_no_later_socket(void)
 
 	for (;;) {
 		pair(s);
-		CHECK(dup(l) < s[0]); /* s[0] is the lowest that will be free */
+		CHECK(dup(l) < s[0]); /* s[0] will be the lowest free fd */
 		send_all(s[1], 1, 0, 4000);
 		recv_all(s[0], 1, 0, 10, 10);
 		close(s[0]);
 		c = uk_socket(AF_INET, SOCK_STREAM, 0);
 		if (c == s[0])
 			break;
-		/* A vp that has just started took the number for its own. */
+		/* A vp that has just started took the fd for itself. */
 		uk_close(c);
 		uk_close(s[1]);
 	}
@@ -284,7 +286,7 @@ static void a_close_behind_our_back_harms_no_later_socket(void)
 	uk_close(s[1]);
 }
 
-static void what_would_miss_bytes_is_refused(void)
+static void calls_that_would_miss_bytes_are_refused(void)
 {
 	struct iovec v = { &(char){ 0 }, 1 };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
@@ -309,8 +311,9 @@ static void what_would_miss_bytes_is_refused(void)
 	finish(p);
 }
 
-/* What nobody reads fills the window, not the memory; then all of it is there. */
-static void a_flood_stops_and_nothing_is_lost(void)
+/* Bytes that no thread reads fill the TCP window, not the memory. All of them can be
+ * read later. */
+static void unread_bytes_fill_the_window_and_none_is_lost(void)
 {
 	int s[2], small = 8192;
 	size_t sent = 0;
@@ -340,9 +343,9 @@ static void a_flood_stops_and_nothing_is_lost(void)
 	finish(s);
 }
 
-/* More is held than there are buffers: the rest stays in the sockets. */
+/* The streams hold more bytes than there are buffers; the rest stays in the sockets. */
 #define HOARDERS 120
-static void all_buffers_held_is_no_deadlock(void)
+static void holding_all_buffers_is_no_deadlock(void)
 {
 	static int s[HOARDERS][2];
 	int extra[2];
@@ -367,7 +370,7 @@ static void all_buffers_held_is_no_deadlock(void)
 	finish(extra);
 }
 
-/* -- several readers of one stream -- */
+/* -- several readers of a stream -- */
 
 #define SHARED ((size_t)200000)
 
@@ -391,8 +394,8 @@ static void *counts(void *arg)
 	return (void *)(intptr_t)r;
 }
 
-/* Each byte comes to one of them, whoever it is, and the end to all. */
-static void many_readers_lose_nothing(void)
+/* Each byte goes to one of the readers, and the end to all. */
+static void many_readers_of_a_stream_lose_nothing(void)
 {
 	static struct counted c[7];
 	uint64_t bytes = 0, sum = 0;
@@ -431,7 +434,7 @@ static void *takes_one(void *arg)
 	return (void *)(intptr_t)b;
 }
 
-static void all_that_wait_are_served_by_one_send(void)
+static void one_send_serves_all_waiting_readers(void)
 {
 	uk_thread *t[5];
 	int s[2];
@@ -452,7 +455,7 @@ static void all_that_wait_are_served_by_one_send(void)
 	finish(s);
 }
 
-/* -- many, on all vps, with hand-offs -- */
+/* -- many streams, on all vps, with hand-offs -- */
 
 #define STREAMS 60
 #define TURNS 60
@@ -486,7 +489,7 @@ static void *asker(void *arg)
 
 		send_all(s[0], id, from, n);
 		if ((id + i) % 16 == 0)
-			usleep(300); /* blocks the carrier: the vp moves on */
+			usleep(300); /* blocks the carrier, so the vp is handed off */
 		if ((id + i) % 5 == 0)
 			uk_yield();
 		recv_all(s[0], id, from, n, 1 + (id + i) % 5000);
@@ -497,7 +500,7 @@ static void *asker(void *arg)
 	return NULL;
 }
 
-static void streams_survive_stealing_and_hand_off(void)
+static void streams_lose_nothing_when_threads_are_stolen_and_vps_handed_off(void)
 {
 	uk_thread *t[STREAMS];
 
@@ -512,21 +515,21 @@ int main(void)
 	const char *engine = getenv("UK_REACTOR");
 
 	ahead = engine && !strcmp(engine, "uring");
-	USER(the_hint_is_for_connected_streams);
-	USER(bytes_come_in_order_whatever_the_pieces);
+	USER(only_connected_streams_can_be_received_ahead);
+	USER(bytes_arrive_in_order_in_pieces_of_any_size);
 	USER(a_reader_that_comes_first_waits);
 	USER(a_deadline_loses_nothing);
-	USER(cancelled_and_closed_waiters_are_told);
-	USER(a_close_meets_readers_at_any_moment);
-	USER(the_end_comes_after_the_bytes_and_again);
-	USER(a_reset_is_told_once_after_the_bytes);
-	USER(the_next_holder_of_the_number_gets_its_own_bytes);
-	USER(a_close_behind_our_back_harms_no_later_socket);
-	USER(what_would_miss_bytes_is_refused);
-	USER(a_flood_stops_and_nothing_is_lost);
-	USER(all_buffers_held_is_no_deadlock);
-	USER(many_readers_lose_nothing);
-	USER(all_that_wait_are_served_by_one_send);
-	USER(streams_survive_stealing_and_hand_off);
+	USER(a_cancel_and_a_close_end_a_wait);
+	USER(a_close_ends_all_readers_at_any_moment);
+	USER(end_of_stream_comes_after_the_bytes_and_is_repeated);
+	USER(a_reset_is_reported_once_after_the_bytes);
+	USER(a_reused_fd_gets_only_the_bytes_of_its_own_stream);
+	USER(a_plain_close_harms_no_later_socket);
+	USER(calls_that_would_miss_bytes_are_refused);
+	USER(unread_bytes_fill_the_window_and_none_is_lost);
+	USER(holding_all_buffers_is_no_deadlock);
+	USER(many_readers_of_a_stream_lose_nothing);
+	USER(one_send_serves_all_waiting_readers);
+	USER(streams_lose_nothing_when_threads_are_stolen_and_vps_handed_off);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads that wait for each other by turns: neither's read goes to the kernel to be told
- * when (event/late.c). */
+/* Two threads that wait for each other in turn: neither thread's reads go to the engine
+ * (event/late.c). */
 #include "test.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "uk/uk.h"
 
 #define BLOCK 1000
-#define GOOD 20 /* of them that went to the kernel */
+#define GOOD 20 /* at most so many reads of a block go to the engine */
 
 static int there[2], back[2];
 
@@ -49,7 +49,8 @@ static void block(void)
 		round_trip((char)i);
 }
 
-/* The test's time limit is the only one: thieves may tear them apart for a while. */
+/* Repeats until it is so, because thieves may separate the threads for a while. The
+ * only limit is the time limit of the test. */
 static void *until_late(void *arg)
 {
 	uint64_t before;
@@ -61,7 +62,7 @@ static void *until_late(void *arg)
 	return arg;
 }
 
-static void by_turns(void)
+static void reads_in_turn_do_not_go_to_the_engine(void)
 {
 	uk_thread *e, *p;
 
@@ -77,7 +78,7 @@ static void by_turns(void)
 	CHECK_EQ(uk_close(back[1]), 0);
 }
 
-/* A call that is not to wait does not wait for others to run, either. */
+/* A call that may not wait does not let other threads run first, either. */
 static void *ask_often(void *arg)
 {
 	uk_stats before, after;
@@ -95,7 +96,7 @@ static void *ask_often(void *arg)
 	return arg;
 }
 
-static void who_may_not_wait_does_not(void)
+static void a_nonblocking_read_does_not_wait(void)
 {
 	uk_thread *t;
 
@@ -106,8 +107,8 @@ static void who_may_not_wait_does_not(void)
 int main(void)
 {
 	if (UK_DEBUG)
-		SKIP("the fuzzer tears them apart");
-	RUN(by_turns);
-	RUN(who_may_not_wait_does_not);
+		SKIP("the fuzzer separates the threads");
+	RUN(reads_in_turn_do_not_go_to_the_engine);
+	RUN(a_nonblocking_read_does_not_wait);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short messages on streams that are received ahead: where many threads run but shortly, they
- * are handed over together. What is sent arrives whole and in order, also where the peer's
- * queue is full; errors are those of send(2). */
+/* Short messages on streams that are received ahead. If many threads run for a short
+ * time each, their sends go to the kernel together. All bytes arrive in order, even if
+ * the peer's queue is full. Errors are those of send(2). */
 #include "test.h"
 
 #include <signal.h>
@@ -49,7 +49,7 @@ static void get(int fd, char *to, size_t n)
 	}
 }
 
-/* A user thread's own: its vp is to receive. */
+/* Called by the user thread itself, whose vp is to receive. */
 static int begin(void *arg)
 {
 	int fd = *(int *)arg;
@@ -64,7 +64,7 @@ static bool is_second(void *arg)
 	return ((int *)arg - &end[0][0]) & 1;
 }
 
-/* The second of a pair begins. */
+/* The second thread of a pair begins. */
 static void *talks(void *arg)
 {
 	int fd = begin(arg);
@@ -86,7 +86,7 @@ static void *talks(void *arg)
 	return arg;
 }
 
-static void many_talk_with_few_system_calls(void)
+static void many_pairs_talk_with_few_system_calls(void)
 {
 	uk_stats a, b;
 	uint64_t calls;
@@ -101,7 +101,7 @@ static void many_talk_with_few_system_calls(void)
 	printf("%lu system calls for 100 messages\n", (unsigned long)calls);
 	if (uk_vps() > 1 || strcmp(uk_reactor_name(), "io_uring") || UK_TSAN ||
 	    UK_ASAN || UK_DEBUG || UK_HOSTILE)
-		return; /* others share the work, or it is slow, or random */
+		return; /* other vps share the work, or the build is slow or random */
 	CHECK(calls < 50);
 }
 
@@ -130,7 +130,7 @@ static void *pushes(void *arg)
 	return arg;
 }
 
-static void a_full_queue_is_waited_for(void)
+static void a_send_waits_for_a_full_queue(void)
 {
 	for (int i = 0; i < PAIRS; i++)
 		pair_open(i);
@@ -152,7 +152,7 @@ static void *fails(void *arg)
 	return arg;
 }
 
-static void who_sends_to_nobody_is_told(void)
+static void a_send_to_a_closed_peer_fails(void)
 {
 	for (int i = 0; i < PAIRS; i++) {
 		pair_open(i);
@@ -174,7 +174,7 @@ static void *faults(void *arg)
 	return arg;
 }
 
-static void memory_that_is_not_there_is_an_error(void)
+static void a_send_from_invalid_memory_fails(void)
 {
 	for (int i = 0; i < PAIRS; i++)
 		pair_open(i);
@@ -186,10 +186,10 @@ int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
 	if (!strcmp(uk_reactor_name(), "epoll"))
-		SKIP("epoll receives nothing ahead");
-	RUN(many_talk_with_few_system_calls);
-	RUN(a_full_queue_is_waited_for);
-	RUN(who_sends_to_nobody_is_told);
-	RUN(memory_that_is_not_there_is_an_error);
+		SKIP("epoll does not receive ahead");
+	RUN(many_pairs_talk_with_few_system_calls);
+	RUN(a_send_waits_for_a_full_queue);
+	RUN(a_send_to_a_closed_peer_fails);
+	RUN(a_send_from_invalid_memory_fails);
 	return 0;
 }

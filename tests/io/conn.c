@@ -55,7 +55,7 @@ static void accept_waits_for_a_client(void)
 	uk_close(s.fd);
 }
 
-static void connect_tells_why_not(void)
+static void connect_reports_the_error(void)
 {
 	struct sockaddr_in a, gone;
 	struct sockaddr_un u = { .sun_family = AF_UNIX };
@@ -95,7 +95,7 @@ static void a_nonblocking_connect_is_in_progress(void)
 	uk_close(l);
 }
 
-/* A listener whose queue is full: SYNs are dropped, a connection attempt hangs. */
+/* A listener with a full queue: the kernel drops SYNs, so a connect hangs. */
 struct full {
 	int l, n, fd[8];
 	struct sockaddr_in a;
@@ -182,7 +182,7 @@ static void a_slow_connect_succeeds_in_the_end(void)
 		int fd = uk_accept(f.l, NULL, NULL);
 
 		CHECK(fd >= 0);
-		/* the queue's own connections say nothing */
+		/* the connections that filled the queue send nothing */
 		uk_thread_set_deadline(uk_after(100 * MS));
 		got = uk_recv(fd, &b, 1, 0) == 1;
 		uk_thread_set_deadline(UK_FOREVER);
@@ -205,7 +205,7 @@ static void *unix_client(void *arg)
 	return NULL;
 }
 
-static void a_full_unix_listener_holds_clients(void)
+static void clients_of_a_full_unix_listener_wait(void)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int l = uk_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -230,7 +230,7 @@ static void a_full_unix_listener_holds_clients(void)
 	for (int i = 0; i < 20; i++)
 		join(t[i]);
 
-	/* and nobody accepts: the deadline ends it */
+	/* no thread accepts: the deadline ends connect */
 	int fd[8], n = 0;
 	for (; n < 3; n++) {
 		fd[n] = uk_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -308,11 +308,11 @@ int main(void)
 {
 	io_test_init(HANG_SEC);
 	BOTH(accept_waits_for_a_client);
-	BOTH(connect_tells_why_not);
+	BOTH(connect_reports_the_error);
 	BOTH(a_nonblocking_connect_is_in_progress);
 	BOTH(a_hanging_connect_ends_at_the_deadline);
 	USER(a_hanging_connect_can_be_cancelled);
-	BOTH(a_full_unix_listener_holds_clients);
+	BOTH(clients_of_a_full_unix_listener_wait);
 	BOTH(many_threads_accept_on_one_listener);
 	USER(a_slow_connect_succeeds_in_the_end);
 	return 0;

@@ -10,8 +10,8 @@
 
 #define BIG ((size_t)3 << 20)
 
-static int file = -1;  /* BIG bytes of the pattern */
-static int zeros = -1; /* BIG bytes of zero */
+static int file = -1;  /* has BIG bytes of the pattern */
+static int zeros = -1; /* has BIG bytes of zero */
 
 struct job {
 	int fd;
@@ -68,7 +68,7 @@ static void a_large_file_goes_to_a_slow_reader(void)
 		CHECK_EQ(uk_sendfile(s[0], file, &off, BIG - 2000), BIG - 2000);
 		CHECK_EQ(off, BIG - 1000);
 		CHECK_EQ(lseek(file, 0, SEEK_CUR),
-			 77); /* off given: the position stays */
+			 77); /* with an offset the position stays */
 		CHECK(flags_untouched(s[0]));
 		uk_close(s[0]);
 		join(t);
@@ -97,7 +97,7 @@ static void without_an_offset_the_position_moves(void)
 	uk_close(s[1]);
 }
 
-static void small_files_and_ends(void)
+static void sendfile_stops_at_the_end_of_the_file(void)
 {
 	struct job j = { .from = BIG - 5000 };
 	off_t off = BIG - 5000;
@@ -108,7 +108,7 @@ static void small_files_and_ends(void)
 	j.fd = s[1];
 	t = spawn(reader, &j);
 	CHECK_EQ(uk_sendfile(s[0], file, &off, 3000), 3000);
-	CHECK_EQ(uk_sendfile(s[0], file, &off, 10000), 2000); /* the file ends */
+	CHECK_EQ(uk_sendfile(s[0], file, &off, 10000), 2000); /* the end of the file */
 	CHECK_EQ(off, BIG);
 	CHECK_EQ(uk_sendfile(s[0], file, &off, 10000), 0);
 	CHECK_EQ(uk_sendfile(s[0], file, &off, 100000), 0);
@@ -120,7 +120,7 @@ static void small_files_and_ends(void)
 	uk_close(s[1]);
 }
 
-static void to_a_pipe_and_to_a_file(void)
+static void sendfile_writes_to_a_pipe_and_to_a_file(void)
 {
 	struct job j = { .from = 0 };
 	unsigned char b[1000];
@@ -146,7 +146,7 @@ static void to_a_pipe_and_to_a_file(void)
 	uk_close(f);
 }
 
-static void errors_are_the_kernels(void)
+static void errors_are_those_of_the_kernel(void)
 {
 	off_t off = 0, minus = -1;
 	int s[2], p[2], dir = uk_open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -167,7 +167,7 @@ static void errors_are_the_kernels(void)
 	CHECK_EQ(uk_splice(p[0], &off, s[0], NULL, 1, 0), -ESPIPE);
 	uk_close(s[1]);
 	off = 0;
-	/* the first may still be taken by the buffer */
+	/* the socket's buffer may still take the first bytes */
 	for (int i = 0; i < 50 && uk_sendfile(s[0], file, &off, 10000) != -EPIPE; i++)
 		uk_sleep(MS);
 	CHECK_EQ(uk_sendfile(s[0], file, &off, 10000), -EPIPE);
@@ -179,7 +179,7 @@ static void errors_are_the_kernels(void)
 	uk_close(wo);
 }
 
-static void a_nonblocking_socket_keeps_its_meaning(void)
+static void a_nonblocking_socket_does_not_wait(void)
 {
 	for (int small = 0; small < 2; small++) {
 		size_t n = small ? 10000 : BIG;
@@ -270,8 +270,9 @@ static void *moves_the_position(void *arg)
 	return NULL;
 }
 
-/* It takes the position at the beginning and sets it at the end, whoever moves it meanwhile. */
-static void a_position_that_moves_tears_nothing(void)
+/* sendfile reads the position once at its beginning and sets it once at its end, even
+ * if another thread moves it meanwhile. */
+static void sendfile_is_not_torn_if_the_position_moves(void)
 {
 	struct job j = { .from = 7, .slow = 1 };
 	uint32_t stop = 0;
@@ -292,8 +293,9 @@ static void a_position_that_moves_tears_nothing(void)
 	uk_close(s[1]);
 }
 
-/* Out of a pipe everything goes, however little the other end takes at a time. */
-static void a_splice_empties_its_pipe(void)
+/* A splice out of a pipe goes on until the pipe is empty, even if the other end takes
+ * little at a time. */
+static void a_splice_out_of_a_pipe_empties_it(void)
 {
 	struct job j = { .slow = 1 };
 	unsigned char b[50000];
@@ -303,7 +305,7 @@ static void a_splice_empties_its_pipe(void)
 	make_pipe(p, 0);
 	make_tcp(s, 8192);
 	if (fcntl(p[1], F_SETPIPE_SZ, 1 << 16) < (int)sizeof(b)) {
-		puts("no room for a pipe of this size");
+		puts("a pipe of this size is not permitted");
 		return;
 	}
 	fill(b, sizeof(b), 0);
@@ -342,8 +344,8 @@ static void fills_a_pipe(int p[2], const unsigned char *b, size_t n)
 	CHECK_EQ(write(p[1], b, n), n);
 }
 
-/* The input is closed while the call waits for room, and its number is another file's: no byte of
- * that is sent. */
+/* The input is closed while the call waits, and its fd then refers to another file. No
+ * byte of that file is sent. */
 static void closed_midway(bool splice)
 {
 	static unsigned char b[1 << 16], zero[1 << 16];
@@ -382,13 +384,13 @@ static void closed_midway(bool splice)
 	uk_close(q[1]);
 }
 
-static void a_number_closed_midway_is_not_followed(void)
+static void a_transfer_sends_no_byte_of_a_file_that_reuses_its_fd(void)
 {
 	closed_midway(false);
 	closed_midway(true);
 }
 
-static void splices_of_files_and_pipes(void)
+static void splice_works_on_files_and_pipes(void)
 {
 	unsigned char b[5000];
 	off_t off = 123, to = 10;
@@ -407,7 +409,7 @@ static void splices_of_files_and_pipes(void)
 	CHECK_EQ(uk_splice(p[0], NULL, q[1], NULL, 3000, SPLICE_F_NONBLOCK), -EAGAIN);
 	set_nonblock(p[0]);
 	CHECK_EQ(uk_splice(p[0], NULL, f, NULL, 3000, 0), -EAGAIN);
-	/* a user with many pipes gets small ones: there must be room in q */
+	/* the kernel gives small pipes to a user with many, so make space in q */
 	CHECK_EQ(read_k(q[0], b, 5000, 1000), 1000);
 	check_fill(b, 1000, 3123);
 	uk_close(p[1]);
@@ -418,8 +420,8 @@ static void splices_of_files_and_pipes(void)
 	uk_close(f);
 }
 
-/* The web server's case: 10,000 bytes to a client that keeps up, and no more system calls
- * than the read and the send. */
+/* The case of a web server: 10,000 bytes to a client that keeps up should cost little
+ * more than two system calls, the read and the send. */
 static void a_small_file_costs_two_calls(void)
 {
 	static unsigned char b[10000];
@@ -451,7 +453,7 @@ static void a_small_file_costs_two_calls(void)
 	uk_close(s[1]);
 }
 
-/* From now on a send that must not block takes nothing, as under TCP's memory pressure. */
+/* From now on a send with MSG_DONTWAIT gets -EAGAIN, as under TCP's memory pressure. */
 static void sends_take_nothing(void)
 {
 	struct sock_filter f[] = {
@@ -471,7 +473,7 @@ static void sends_take_nothing(void)
 		 0);
 }
 
-/* A thousand pauses a second, not a round after the other. */
+/* sendfile pauses between its tries, about a thousand times a second. */
 static void ready_and_takes_nothing(size_t n, int room)
 {
 	uk_stats before, after;
@@ -491,8 +493,8 @@ static void ready_and_takes_nothing(size_t n, int room)
 	uk_close(s[1]);
 }
 
-/* The last test: the filter stays. */
-static void a_socket_that_takes_nothing_is_not_asked_for_ever(void)
+/* This is the last test, because the filter stays. */
+static void sendfile_does_not_spin_on_a_socket_that_takes_nothing(void)
 {
 	sends_take_nothing();
 	ready_and_takes_nothing(10000, 0);
@@ -512,16 +514,16 @@ int main(void)
 	CHECK_EQ(ftruncate(zeros, BIG), 0);
 	BOTH(a_large_file_goes_to_a_slow_reader);
 	BOTH(without_an_offset_the_position_moves);
-	BOTH(a_position_that_moves_tears_nothing);
-	BOTH(a_splice_empties_its_pipe);
-	BOTH(small_files_and_ends);
-	BOTH(to_a_pipe_and_to_a_file);
-	BOTH(errors_are_the_kernels);
-	BOTH(a_nonblocking_socket_keeps_its_meaning);
+	BOTH(sendfile_is_not_torn_if_the_position_moves);
+	BOTH(a_splice_out_of_a_pipe_empties_it);
+	BOTH(sendfile_stops_at_the_end_of_the_file);
+	BOTH(sendfile_writes_to_a_pipe_and_to_a_file);
+	BOTH(errors_are_those_of_the_kernel);
+	BOTH(a_nonblocking_socket_does_not_wait);
 	BOTH(a_relay_of_splices_loses_nothing);
-	BOTH(a_number_closed_midway_is_not_followed);
-	BOTH(splices_of_files_and_pipes);
+	BOTH(a_transfer_sends_no_byte_of_a_file_that_reuses_its_fd);
+	BOTH(splice_works_on_files_and_pipes);
 	USER(a_small_file_costs_two_calls);
-	USER(a_socket_that_takes_nothing_is_not_asked_for_ever);
+	USER(sendfile_does_not_spin_on_a_socket_that_takes_nothing);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How deep a call that waits goes on its thread's stack: what an idle connection holds as
- * long as it waits. With the frames of the program and the colour of the stack it is to fit
- * into one page: a buffer of 1 KB in the frame below uk_recv() gave every eighth connection
- * a second one. */
+/* How much of its thread's stack a waiting call uses, because an idle connection keeps
+ * this memory. With the program's frames and the colour (offset) of the stack it must
+ * fit into one page: a buffer of 1 KB in the frame below uk_recv() gave every eighth
+ * connection a second page. */
 #include "iotest.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 struct reader {
 	int fd;
 	ssize_t (*call)(int fd, char *byte);
-	_Atomic(bool) ready; /* the next call is the one that counts */
+	_Atomic(bool) ready; /* the next call is measured */
 	ptrdiff_t depth;
 };
 
@@ -28,7 +28,7 @@ static ssize_t by_read(int fd, char *byte)
 	return uk_read(fd, byte, 1);
 }
 
-/* What lies below the caller, and its lowest byte. */
+/* Fills the stack below the caller, and stores its lowest address. */
 static __attribute__((noinline)) void paint(uintptr_t *lowest)
 {
 	volatile unsigned char below[DEEP];
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void *reader(void *arg)
 	uintptr_t top = (uintptr_t)__builtin_frame_address(0), p;
 	char byte = 0;
 
-	CHECK_EQ(r->call(r->fd, &byte), 1); /* makes what is made once */
+	CHECK_EQ(r->call(r->fd, &byte), 1); /* creates what is created once */
 	paint(&p);
 	r->ready = true;
 	CHECK_EQ(r->call(r->fd, &byte), 1);
@@ -88,7 +88,7 @@ static void one(ssize_t (*call)(int, char *), bool ahead, const char *what)
 	CHECK_EQ(uk_close(s[1]), 0);
 }
 
-static void a_wait_for_bytes_takes_little_stack(void)
+static void a_wait_for_bytes_uses_little_stack(void)
 {
 	one(by_recv, false, "uk_recv");
 	one(by_recv, true, "uk_recv, ahead");
@@ -99,7 +99,7 @@ int main(void)
 {
 	io_test_init(HANG_SEC);
 	if (SANITIZED || UK_HOSTILE)
-		SKIP("such frames are larger");
-	USER(a_wait_for_bytes_takes_little_stack);
+		SKIP("the frames of this build are larger");
+	USER(a_wait_for_bytes_uses_little_stack);
 	return 0;
 }

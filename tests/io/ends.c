@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a blocked call ends before its time: deadline, cancellation, close by another. One
- * table of blocked calls, each tried with each end. */
+/* A blocked call ends early at a deadline, by cancellation, and when another thread
+ * closes its fd. A table lists the blocked calls; each is tried with each of these. */
 #include "iotest.h"
 
 #include <pthread.h>
@@ -15,9 +15,9 @@ static char big[BIG];
 
 struct blocked {
 	const char *name;
-	int (*setup)(int s[2]);  /* 0: not here */
+	int (*setup)(int s[2]);  /* 0: not available here */
 	ssize_t (*call)(int fd); /* blocks on s[0] */
-	ssize_t partial; /* at least so many bytes go through before it blocks */
+	ssize_t partial;         /* at least so many bytes pass before it blocks */
 };
 
 static int pipe_in(int s[2])
@@ -181,7 +181,7 @@ static ssize_t c_wait(int fd)
 	return uk_wait(fd, POLLIN, UK_FOREVER);
 }
 
-static int sparse = -1; /* a file of BIG zeroes */
+static int sparse = -1; /* a file of BIG zeros */
 
 static ssize_t c_sendfile(int fd)
 {
@@ -289,7 +289,7 @@ static void deadlines_end_calls(void)
 		took = uk_now() - start;
 		check_end(&table[i], r, -ETIMEDOUT);
 		CHECK(took >= 15 * MS);
-		/* and it stays passed */
+		/* the deadline stays in the past */
 		check_end(&(struct blocked){ table[i].name, 0, 0, 0 },
 			  table[i].call(s[0]), -ETIMEDOUT);
 		uk_thread_set_deadline(UK_FOREVER);
@@ -300,7 +300,7 @@ static void deadlines_end_calls(void)
 struct victim {
 	const struct blocked *b;
 	int fd;
-	int tid; /* of a kernel thread */
+	int tid; /* the kernel thread of the victim */
 	ssize_t r, again;
 };
 
@@ -311,7 +311,7 @@ static void *victim(void *arg)
 	__atomic_store_n(&v->tid, gettid(), __ATOMIC_SEQ_CST);
 	v->r = v->b->call(v->fd);
 	if (v->again) {
-		v->again = v->b->call(v->fd); /* stays cancelled */
+		v->again = v->b->call(v->fd); /* it stays cancelled */
 		CHECK_EQ(uk_thread_cancelled(), 1);
 		CHECK_EQ(uk_thread_cancel_clear(), 1);
 	}
@@ -333,7 +333,8 @@ static int look_at(const uk_thread_info *i, void *arg)
 	return 1;
 }
 
-/* It has been parked for a while: it is in its call, with all done that can be. */
+/* True if t has been parked for a while, so it waits in its call and nothing else is
+ * left to do. */
 static bool rests(const uk_thread *t)
 {
 	struct look l = { .id = uk_thread_id(t) };
@@ -375,7 +376,7 @@ static void close_ends_calls(void)
 			v[k] = (struct victim){ .b = &table[i], .fd = s[0] };
 			t[k] = spawn(victim, &v[k]);
 		}
-		/* who came later could find the number in use again, by his own pipe */
+		/* a thread that is late may open a pipe that reuses the fd */
 		for (int k = 0; k < 3; k++)
 			UNTIL(rests(t[k]));
 		CHECK_EQ(uk_close(s[0]), 0);
@@ -389,7 +390,7 @@ static void close_ends_calls(void)
 	}
 }
 
-/* Kernel thread of v sleeps, so it is in its call. */
+/* True if the kernel thread of v sleeps, so it is in its call. */
 static bool sleeps(const struct victim *v)
 {
 	char path[64], text[512], *p;
@@ -408,7 +409,7 @@ static bool sleeps(const struct victim *v)
 	return p && p[2] == 'S';
 }
 
-/* The same for kernel threads, closed by a user thread and by main. */
+/* The same for kernel threads. A user thread and main close the fd. */
 static void close_ends_calls_of_kernel_threads(void)
 {
 	for (size_t i = 0; i < ROWS; i++) {
@@ -435,8 +436,8 @@ static void close_ends_calls_of_kernel_threads(void)
 	}
 }
 
-/* The program changes its mind about SIGURG all the time: a signal that comes at the wrong
- * moment is discarded, and the close goes on nevertheless. */
+/* The program changes the handler of SIGURG all the time. A signal that comes at the
+ * wrong moment is discarded, and the close still completes. */
 static uint32_t enough;
 
 static void on_sigurg(int sig)
@@ -458,7 +459,7 @@ static void *accepts_until_closed(void *arg)
 	return (void *)(intptr_t)uk_accept(*(int *)arg, NULL, NULL);
 }
 
-static void close_needs_no_steady_handler(void)
+static void close_works_while_the_handler_of_sigurg_changes(void)
 {
 	struct sockaddr_in a;
 	pthread_t flip, th;
@@ -479,9 +480,9 @@ static void close_needs_no_steady_handler(void)
 	signal(SIGURG, SIG_DFL);
 }
 
-/* What the closed socket would still have received goes to nobody; the peer sees the end;
- * the number is another file's the next moment and loses nothing. */
-static void a_closed_number_is_clean(void)
+/* No byte that would still come to the closed socket is received, and the peer sees the
+ * end. The fd refers to another file at the next moment, which loses nothing. */
+static void a_closed_fd_can_be_reused_at_once(void)
 {
 	for (int round = 0; round < 200; round++) {
 		struct victim v = { .b = &table[10] };
@@ -498,10 +499,10 @@ static void a_closed_number_is_clean(void)
 		else
 			uk_sleep(MS / 2);
 		CHECK_EQ(uk_close(fd), 0);
-		CHECK_EQ(dup2(n[0], fd), fd); /* the number's new life */
+		CHECK_EQ(dup2(n[0], fd), fd); /* the fd gets its new file */
 		CHECK_EQ(send(n[1], "fresh", 5, 0), 5);
 		CHECK_EQ(uk_recv(s[1], b, 10, 0), 0); /* FIN */
-		/* a victim that had not begun may read the new file: that is its right */
+		/* a victim that had not begun may read from the new file */
 		join(t);
 		if (v.r == -EBADF) {
 			CHECK_EQ(recv_k(fd, b, 10, 5), 5);
@@ -535,9 +536,9 @@ static void *looper(void *arg)
 	}
 }
 
-/* An acceptor that comes back for the next client while its listener is being closed must
- * not wait for ever. */
-static void nobody_slips_in_while_closing(void)
+/* A thread that calls accept again while its listener is being closed must not wait
+ * without end. */
+static void no_thread_begins_to_wait_during_a_close(void)
 {
 	for (int round = 0; round < 100; round++) {
 		struct looper l = { 0 };
@@ -560,7 +561,7 @@ static void nobody_slips_in_while_closing(void)
 	}
 }
 
-static void deadlines_do_not_hurt_who_is_served(void)
+static void a_deadline_that_is_not_reached_changes_nothing(void)
 {
 	char b[10];
 	int s[2];
@@ -576,7 +577,7 @@ static void deadlines_do_not_hurt_who_is_served(void)
 	uk_close(s[1]);
 }
 
-/* -- a close meets an operation on its way to a reactive vp that has not time -- */
+/* -- close, while an operation is on its way to a reactive vp that does not run -- */
 
 static uint32_t go, frozen;
 static pid_t reader_tid;
@@ -614,8 +615,8 @@ static void freeze_all_but_the_reader(void)
 		usleep(100);
 }
 
-/* From a kernel thread. */
-static void a_close_waits_for_what_is_on_its_way(void)
+/* Runs on main, a kernel thread. */
+static void a_close_waits_for_an_operation_on_its_way_to_a_reactor(void)
 {
 	struct sigaction sa = { .sa_handler = freezes, .sa_flags = SA_RESTART }, old;
 	uk_attr a = UK_ATTR_INIT;
@@ -624,7 +625,7 @@ static void a_close_waits_for_what_is_on_its_way(void)
 	uk_thread *t;
 	char b = 0;
 
-	if (SANITIZED) /* it holds the handlers back: nobody would freeze */
+	if (SANITIZED) /* it delays signals, so no thread would freeze */
 		return;
 	CHECK_EQ(uk_vpset_create(&a.set, "reactive", 1, NULL, UK_VPSET_NET), 0);
 	CHECK_EQ(sigaction(SIGURG, &sa, &old), 0);
@@ -633,7 +634,7 @@ static void a_close_waits_for_what_is_on_its_way(void)
 	CHECK_EQ(uk_thread_create(&t, &a, receives_when_told, &calls), 0);
 	while (!__atomic_load_n(&reader_tid, __ATOMIC_SEQ_CST))
 		usleep(100);
-	usleep(20000); /* spares are made and named */
+	usleep(20000); /* until the spares exist and have their names */
 	freeze_all_but_the_reader();
 	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&calls,
@@ -656,8 +657,9 @@ static void a_close_waits_for_what_is_on_its_way(void)
 	CHECK_EQ(sigaction(SIGURG, &old, NULL), 0);
 }
 
-#ifndef __SANITIZE_THREAD__ /* there it does */
-/* Who blocks SIGURG stays in its call. To find that out takes no number of the program's. */
+#ifndef __SANITIZE_THREAD__ /* under TSan, close does open one */
+/* A thread that blocks SIGURG stays in its call. uk_close finds that out without
+ * opening a file descriptor. */
 static void *deaf_victim(void *arg)
 {
 	sigset_t set;
@@ -700,16 +702,16 @@ static int many_are_deaf(void)
 	close(next);
 	__atomic_store_n(&enough, 0, __ATOMIC_RELAXED);
 	CHECK_EQ(pthread_create(&looks, NULL, dups, &next), 0);
-	CHECK_EQ(uk_close(s[0]), 0); /* it may be the lowest now, next is not */
+	CHECK_EQ(uk_close(s[0]), 0); /* s[0] is now free, and below next */
 	__atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
 	CHECK_EQ(pthread_join(looks, &others), 0);
-	close(s[1]); /* the end, for all */
+	close(s[1]); /* ends all the calls */
 	for (int i = 0; i < 30; i++)
 		CHECK_EQ(pthread_join(deaf[i], NULL), 0);
 	return (int)(intptr_t)others;
 }
 
-static void a_close_takes_no_number(void)
+static void a_close_opens_no_fd(void)
 {
 	for (int i = 0; i < 20; i++)
 		CHECK_EQ(many_are_deaf(), 0);
@@ -725,13 +727,13 @@ int main(void)
 	USER(cancellation_ends_calls);
 	BOTH(close_ends_calls);
 	BOTH(close_ends_calls_of_kernel_threads);
-	RUN(close_needs_no_steady_handler);
-	USER(a_closed_number_is_clean);
-	BOTH(nobody_slips_in_while_closing);
-	BOTH(deadlines_do_not_hurt_who_is_served);
-	RUN(a_close_waits_for_what_is_on_its_way);
+	RUN(close_works_while_the_handler_of_sigurg_changes);
+	USER(a_closed_fd_can_be_reused_at_once);
+	BOTH(no_thread_begins_to_wait_during_a_close);
+	BOTH(a_deadline_that_is_not_reached_changes_nothing);
+	RUN(a_close_waits_for_an_operation_on_its_way_to_a_reactor);
 #ifndef __SANITIZE_THREAD__
-	RUN(a_close_takes_no_number);
+	RUN(a_close_opens_no_fd);
 #endif
 	return 0;
 }

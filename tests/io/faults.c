@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Law 1 inside our own calls: the memory that a wrapped call reads or writes is missing, and
- * it is another user thread, on the same vp perhaps, that brings it (userfaultfd). Each call
- * gets a page of its own that nobody has touched; it ends, and the others run on meanwhile.
- * A plain system call does; a wrapped one must not be less safe. */
+/* Page faults inside the library's calls (law 1, docs/ARCHITECTURE.md). The memory that
+ * a call reads or writes is missing, and another user thread, perhaps on the same vp,
+ * provides it (userfaultfd). Each call gets an untouched page of its own. As with a
+ * plain system call, the call ends and the other threads run meanwhile. */
 #include "iotest.h"
 
 #include <linux/userfaultfd.h>
@@ -13,7 +13,7 @@
 #define PAGE_SIZE 4096ul
 
 static int uffd;
-static char *memory;  /* nothing is there */
+static char *memory;  /* all its pages are missing */
 static int next_page; /* atomic */
 static int served;    /* atomic */
 
@@ -62,7 +62,7 @@ static char *fresh(void)
 	return memory + (size_t)i * PAGE_SIZE;
 }
 
-/* -- a byte that comes at once, or after the caller waits -- */
+/* -- bytes that are there, and bytes that come after the caller waits -- */
 
 struct later {
 	int fd;
@@ -92,8 +92,7 @@ static ssize_t by_read(int fd, char *mem)
 
 static ssize_t by_readv(int fd, char *mem)
 {
-	struct iovec *v =
-	    (void *)mem; /* the list itself, too; by the time it is there */
+	struct iovec *v = (void *)mem; /* the stores to the list fault, too */
 
 	v[0] = (struct iovec){ fresh(), 3 };
 	v[1] = (struct iovec){ fresh(), 50 };
@@ -124,7 +123,7 @@ static ssize_t by_peek(int fd, char *mem)
 	return uk_recv(fd, fresh(), 100, 0);
 }
 
-/* The hostile build reads less than there is, sometimes. */
+/* The hostile build sometimes reads less than there is. */
 static void read_five(reader *fn, int in)
 {
 	ssize_t n = fn(in, fresh()), more;
@@ -148,7 +147,7 @@ static void read_both(reader *fn, int in, int out)
 	join(t);
 }
 
-static void receiving_into_memory_that_is_missing(void)
+static void a_receive_into_missing_memory_ends(void)
 {
 	static reader *const all[] = { by_recv,     by_read,    by_readv,
 				       by_recvfrom, by_recvmsg, by_peek };
@@ -167,7 +166,7 @@ static void receiving_into_memory_that_is_missing(void)
 	uk_close(p[1]);
 }
 
-static void the_same_of_a_stream_that_is_received_ahead(void)
+static void a_receive_ahead_into_missing_memory_ends(void)
 {
 	int s[2];
 
@@ -178,10 +177,10 @@ static void the_same_of_a_stream_that_is_received_ahead(void)
 	uk_close(s[1]);
 }
 
-/* -- the other way -- */
+/* -- the other direction -- */
 
-/* By plain calls: the kernel holds the pipe's lock while the writer's page comes (the residue
- * that io/place.c speaks of). */
+/* Uses plain calls, because the kernel holds the pipe's lock while the writer's page is
+ * provided (a known gap in io/place.c). */
 static void *drain_later(void *arg)
 {
 	char b[65536];
@@ -214,7 +213,7 @@ static ssize_t to_sendmsg(int fd, const char *mem, size_t n)
 	return uk_sendmsg(fd, &m, 0);
 }
 
-/* A full socket: the first half goes at once, the rest waits for room. */
+/* A full socket: a part is sent at once, and the rest waits. */
 static void send_full(writer *fn, int in, int out, size_t pages)
 {
 	char *mem = fresh();
@@ -229,7 +228,7 @@ static void send_full(writer *fn, int in, int out, size_t pages)
 	uk_close(in);
 }
 
-static void sending_from_memory_that_is_missing(void)
+static void a_send_from_missing_memory_ends(void)
 {
 	static writer *const all[] = { to_send, to_write, to_sendmsg };
 	int s[2], small = 4096;
@@ -243,7 +242,7 @@ static void sending_from_memory_that_is_missing(void)
 	send_full(to_write, s[0], s[1], 16);
 }
 
-static void files_too(void)
+static void file_calls_with_missing_memory_end(void)
 {
 	char *mem = fresh();
 	int fd = temp_file();
@@ -267,7 +266,7 @@ static void *connect_later(void *arg)
 	return NULL;
 }
 
-static void addresses_too(void)
+static void calls_with_missing_addresses_end(void)
 {
 	struct sockaddr_in a;
 	int l = make_listener(&a, 8), fd;
@@ -275,7 +274,7 @@ static void addresses_too(void)
 	uk_thread *t = spawn(connect_later, &a);
 
 	fd = uk_accept(l, (void *)fresh(), len);
-	CHECK(fd >= 0 || fd == -EINVAL); /* the length is what the page brings */
+	CHECK(fd >= 0 || fd == -EINVAL); /* the page provides the length */
 	if (fd == -EINVAL) {
 		*len = sizeof(a);
 		fd = uk_accept(l, (void *)fresh(), len);
@@ -292,7 +291,7 @@ static void *send_value(void *arg)
 	return NULL;
 }
 
-static void values_that_go_through_channels(void)
+static void channel_calls_with_missing_values_end(void)
 {
 	uk_chan *c;
 	uk_thread *t;
@@ -306,16 +305,16 @@ static void values_that_go_through_channels(void)
 	}
 }
 
-static void futex_words(void)
+static void futex_calls_on_missing_words_end(void)
 {
 	uint32_t *word = (void *)fresh();
 
-	CHECK_EQ(uk_futex_wait(word, 0, UK_FOREVER), -EAGAIN); /* it brings "uuuu" */
+	CHECK_EQ(uk_futex_wait(word, 0, UK_FOREVER), -EAGAIN); /* the word is "uuuu" */
 	CHECK_EQ(uk_futex_wake((void *)fresh(), 1), 0);
 }
 
-/* A page of vectors for one group, and a page of their ends. */
-static void asynchronous_calls(void)
+/* One page has the requests of a group, another one gets their completions. */
+static void asynchronous_calls_with_missing_memory_end(void)
 {
 	enum { MOST = PAGE_SIZE / sizeof(uk_op) };
 	uk_op *ops = (void *)fresh();
@@ -323,7 +322,7 @@ static void asynchronous_calls(void)
 	uk_group *g;
 
 	CHECK_EQ(uk_group_create(&g, MOST), 0);
-	/* by the time it is there it asks for what nobody knows */
+	/* the page provides opcodes that do not exist */
 	CHECK(uk_submitv(g, ops, MOST) > 0);
 	CHECK(uk_wait_all(g, ends, MOST, UK_FOREVER) > 0);
 	CHECK_EQ(ends[0].res, -EINVAL);
@@ -338,20 +337,20 @@ int main(void)
 	io_test_init(HANG_SEC);
 	CHECK_EQ(uk_init(), 0);
 	if (!begin()) {
-		puts("userfaultfd is refused here");
+		puts("userfaultfd is not permitted here");
 		return 77;
 	}
 	uk_attr_init(&a);
 	a.flags = UK_ATTR_DETACHED;
 	CHECK_EQ(uk_thread_create(&t, &a, serve_faults, NULL), 0);
-	USER(receiving_into_memory_that_is_missing);
-	USER(the_same_of_a_stream_that_is_received_ahead);
-	USER(sending_from_memory_that_is_missing);
-	USER(files_too);
-	USER(addresses_too);
-	USER(values_that_go_through_channels);
-	USER(futex_words);
-	USER(asynchronous_calls);
+	USER(a_receive_into_missing_memory_ends);
+	USER(a_receive_ahead_into_missing_memory_ends);
+	USER(a_send_from_missing_memory_ends);
+	USER(file_calls_with_missing_memory_end);
+	USER(calls_with_missing_addresses_end);
+	USER(channel_calls_with_missing_values_end);
+	USER(futex_calls_on_missing_words_end);
+	USER(asynchronous_calls_with_missing_memory_end);
 	CHECK(__atomic_load_n(&served, __ATOMIC_RELAXED) > 20);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads that wait for each other by turns, started on two vps, end on one and stay
- * there: then only that vp wakes up at all. */
+/* Two threads that wait for each other in turn start on two vps. They gather on one vp
+ * and stay there, so no other vp wakes up. */
 #include "test.h"
 
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include "uk/uk.h"
 
 #define BLOCK 2000
-#define STRAY 5   /* sleeps elsewhere in a block: the monitor's kick, now and then */
-#define BLOCKS 20 /* so long must it last */
+#define STRAY 5   /* sleeps of other vps in a block, from kicks of the monitor */
+#define BLOCKS 20 /* so many good blocks in a row */
 
 static int there[2], back[2];
 
@@ -30,7 +30,7 @@ static void *echo(void *arg)
 	return arg;
 }
 
-/* Of all vps but the one that slept most often. */
+/* The sleeps since the last call, of all vps except the one with the most. */
 static uint64_t sleeps_elsewhere(void)
 {
 	static uint64_t before[256];
@@ -56,7 +56,7 @@ static void *ping(void *arg)
 	char c = 1;
 
 	start_on(0);
-	while (good < BLOCKS) { /* the test's time limit is the only one */
+	while (good < BLOCKS) { /* until the time limit of the test */
 		for (unsigned i = 0; i < BLOCK; i++) {
 			CHECK_EQ(uk_write(there[1], &c, 1), 1);
 			CHECK_EQ(uk_read(back[0], &c, 1), 1);
@@ -66,7 +66,7 @@ static void *ping(void *arg)
 	return arg;
 }
 
-static void two_that_wait_by_turns_come_to_one_vp_and_stay(void)
+static void two_threads_that_wait_in_turn_gather_on_one_vp_and_stay(void)
 {
 	uk_thread *a, *b;
 
@@ -82,10 +82,10 @@ static void two_that_wait_by_turns_come_to_one_vp_and_stay(void)
 int main(void)
 {
 	if (uk_vps() < 2)
-		SKIP("one vp");
-	/* a sleep of theirs is no moment */
+		SKIP("needs two vps");
+	/* a wait of these threads takes too long there */
 	if (UK_TSAN || UK_ASAN || UK_DEBUG)
-		SKIP("too slow to tell");
-	RUN(two_that_wait_by_turns_come_to_one_vp_and_stay);
+		SKIP("this build is too slow");
+	RUN(two_threads_that_wait_in_turn_gather_on_one_vp_and_stay);
 	return 0;
 }

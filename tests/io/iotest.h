@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of this room share: run a sentence from a user thread and from a foreign
- * kernel thread, helpers that are user threads, sockets and pipes to try things on. */
+/* Shared by the tests of I/O: running a test from a user thread and from a foreign
+ * thread, helper threads, sockets, pipes and files. */
 #ifndef TESTS_IO_IOTEST_H
 #define TESTS_IO_IOTEST_H
 
@@ -24,12 +24,12 @@
 
 #define MS UK_MS
 
-/* The hostile build gives less than is there; tests that count say so. */
+/* The hostile build transfers less than is there. Tests that count bytes check it. */
 #ifndef UK_HOSTILE
 #define UK_HOSTILE 0
 #endif
 
-static bool is_user; /* the sentence runs in a user thread */
+static bool is_user; /* the test runs in a user thread */
 
 static void *call_void(void *fn)
 {
@@ -65,12 +65,12 @@ static inline void run_foreign(void (*fn)(void))
 	fn();
 }
 
-/* A sentence that holds for user threads. */
+/* Runs a test that holds for user threads. */
 #define USER(fn) RUN_AS(fn, run_user(fn))
-/* One that holds for every kind of thread. */
+/* Runs a test that holds for user threads and foreign threads. */
 #define BOTH(fn) RUN_AS(fn, (run_user(fn), run_foreign(fn)))
 
-/* Every program: a time limit, SIGPIPE counted. */
+/* For every program: a time limit, and a count of SIGPIPE. */
 static volatile sig_atomic_t sigpipes;
 
 static void on_sigpipe(int sig)
@@ -91,7 +91,7 @@ static inline void io_test_init(unsigned seconds)
 	setrlimit(RLIMIT_NOFILE, &lim);
 }
 
-/* -- descriptors -- */
+/* -- file descriptors -- */
 
 static inline void make_pipe(int p[2], int size)
 {
@@ -105,7 +105,7 @@ static inline void make_unix(int s[2], int type)
 	CHECK_EQ(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, s), 0);
 }
 
-/* Has its port, which so is no other's, and does not listen. */
+/* Binds a port, so that no other socket gets it, and does not listen. */
 static inline int make_deaf(struct sockaddr_in *a)
 {
 	int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -127,7 +127,7 @@ static inline int make_listener(struct sockaddr_in *a, int backlog)
 	return l;
 }
 
-/* Two ends of a TCP connection; buf > 0: small buffers. */
+/* Makes the two ends of a TCP connection, with small buffers if buf > 0. */
 static inline void make_tcp(int s[2], int buf)
 {
 	struct sockaddr_in a;
@@ -148,7 +148,7 @@ static inline void make_tcp(int s[2], int buf)
 	close(l);
 }
 
-/* Reset instead of an orderly end when closed. */
+/* Closing fd resets its connection. */
 static inline void reset_on_close(int fd)
 {
 	struct linger l = { .l_onoff = 1, .l_linger = 0 };
@@ -176,8 +176,8 @@ static inline int temp_file(void)
 	return fd;
 }
 
-/* Ask for up to n bytes where k are or come: k. Only the hostile build may take several
- * calls. */
+/* Asks for up to n bytes of a stream that has or gets k bytes, and returns k. Only the
+ * hostile build may need several calls. */
 static inline ssize_t recv_k(int fd, void *b, size_t n, ssize_t k)
 {
 	ssize_t r = uk_recv(fd, b, n, 0);
@@ -206,7 +206,7 @@ static inline ssize_t read_k(int fd, void *b, size_t n, ssize_t k)
 	return r;
 }
 
-/* A byte of a test pattern. */
+/* Byte i of the test pattern. */
 static inline unsigned char pattern(size_t i)
 {
 	return (unsigned char)(i * 2654435761u >> 13);
@@ -226,7 +226,7 @@ static inline void check_fill(const unsigned char *b, size_t n, size_t from)
 				 pattern(from + i) + 1000 * (long long)(from + i));
 }
 
-/* A small generator for sizes and choices. */
+/* A small random generator for sizes and choices. */
 static inline uint64_t rnd(uint64_t *s)
 {
 	*s ^= *s << 13;

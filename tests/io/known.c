@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of io/known.h by themselves: what is learnt, what is not any more. The calls that
- * make a program forget are in tests/posix/known.c. */
+/* What is recorded about a socket (io/known.h), without the calls that use it: what is
+ * learnt and what is forgotten. tests/posix/known.c tests the calls after which it is
+ * forgotten. */
 #include "io/known.h"
 
 #include "test.h"
@@ -13,7 +14,7 @@ static uint64_t born(void)
 	return known_ask(FD);
 }
 
-static void a_new_socket_is_asked_once(void)
+static void a_new_socket_is_asked_about_once(void)
 {
 	uint64_t w = born();
 
@@ -30,14 +31,14 @@ static void what_is_forgotten_is_not_learnt_again(void)
 	uint64_t w = born();
 
 	known_forget(FD, KNOWN_FLAGS);
-	known_learn(FD, w, KNOWN_BLOCKS);             /* asked before */
-	known_learn(FD, known_ask(FD), KNOWN_BLOCKS); /* and after */
+	known_learn(FD, w, KNOWN_BLOCKS);             /* asked before the forget */
+	known_learn(FD, known_ask(FD), KNOWN_BLOCKS); /* asked after */
 	CHECK(!(known_ask(FD) & KNOWN_BLOCKS));
 	known_learn(FD, known_ask(FD), KNOWN_NO_SND);
 	CHECK(known_ask(FD) & KNOWN_NO_SND);
 }
 
-static void after_a_change_it_is_asked_once_more(void)
+static void after_a_change_the_socket_is_asked_about_once_more(void)
 {
 	uint64_t w = born(), change;
 
@@ -53,17 +54,17 @@ static void after_a_change_it_is_asked_once_more(void)
 	CHECK_EQ(known_ask(FD) & KNOWN_FLAGS, KNOWN_MAY_FLAGS | KNOWN_NONBLOCK);
 }
 
-/* ---- two that change, two that ask and one that forgets for good, in all orders ---- */
+/* ---- two actors change, two ask and one forgets, in all orders ---- */
 
 enum { CHANGERS = 2, ACTORS = 5, STEPS = 3 };
 
 static struct actor {
 	unsigned at;
-	uint64_t word; /* what known_change or known_ask gave */
+	uint64_t word; /* what known_change or known_ask returned */
 	bool seen;
 } actors[ACTORS];
 
-static bool truth, shared; /* O_NONBLOCK; somebody else may change it */
+static bool truth, shared; /* O_NONBLOCK; another fd may change it */
 
 static void step_of_change(struct actor *a, bool to)
 {
@@ -95,7 +96,7 @@ static void step_of_asker(struct actor *a)
 	}
 }
 
-/* dup, and what the second number is for. */
+/* A dup, and then a change by the second fd. */
 static void step_of_dup(const struct actor *a)
 {
 	if (a->at == 0)
@@ -119,7 +120,8 @@ static void step(unsigned who)
 	a->at++;
 }
 
-/* What is known is so, unless a change is under way, which need not have been seen yet. */
+/* What is known is true, unless a change is under way, which need not have been seen
+ * yet. */
 static void is_so(void)
 {
 	uint64_t w = known_ask(FD);
@@ -133,7 +135,8 @@ static void is_so(void)
 
 static unsigned long orders, learnt;
 
-/* By all ways on from here: the word and the truth are put back after each. */
+/* Runs all orders of the remaining steps, and restores the word and the truth after
+ * each. */
 static void all_orders(unsigned actors_now)
 {
 	bool any = false;
@@ -160,14 +163,14 @@ static void all_orders(unsigned actors_now)
 	learnt += !!(known_ask(FD) & (KNOWN_BLOCKS | KNOWN_NONBLOCK));
 }
 
-static void whatever_the_order_what_is_known_is_so(void)
+static void what_is_known_is_true_in_every_order(void)
 {
 	CHECK(born());
 	all_orders(ACTORS - 1);
 	CHECK_EQ(orders, 369600); /* 12! / 3!^4 */
 	CHECK(learnt > 0);
 	CHECK(born());
-	actors[3].at = STEPS; /* one that asks is enough beside the fifth */
+	actors[3].at = STEPS; /* with the fifth actor, one that asks is enough */
 	all_orders(ACTORS);
 	CHECK_EQ(orders, 2 * 369600);
 	CHECK(born());
@@ -176,7 +179,7 @@ static void whatever_the_order_what_is_known_is_so(void)
 	CHECK_EQ(orders, 3 * 369600);
 }
 
-static void an_answer_of_the_last_life_is_none_of_this(void)
+static void an_answer_about_an_earlier_file_of_the_fd_is_not_recorded(void)
 {
 	uint64_t w = born();
 
@@ -186,7 +189,7 @@ static void an_answer_of_the_last_life_is_none_of_this(void)
 	CHECK(!(known_ask(FD) & KNOWN_BLOCKS));
 }
 
-static void a_fork_ends_all_that_was_before_and_under_way(void)
+static void a_fork_forgets_what_is_known_and_what_is_being_asked(void)
 {
 	uint64_t during;
 
@@ -201,7 +204,7 @@ static void a_fork_ends_all_that_was_before_and_under_way(void)
 	CHECK(born());
 }
 
-static void forks_may_be_under_way_together(void)
+static void forks_may_overlap(void)
 {
 	sched_share_begin();
 	sched_share_begin();
@@ -211,7 +214,7 @@ static void forks_may_be_under_way_together(void)
 	CHECK(born());
 }
 
-static void a_number_that_is_none_is_not_known(void)
+static void nothing_is_known_about_an_invalid_fd(void)
 {
 	known_born(-1, known_before());
 	known_forget(-1, KNOWN_ALL);
@@ -221,13 +224,13 @@ static void a_number_that_is_none_is_not_known(void)
 
 int main(void)
 {
-	RUN(a_new_socket_is_asked_once);
+	RUN(a_new_socket_is_asked_about_once);
 	RUN(what_is_forgotten_is_not_learnt_again);
-	RUN(after_a_change_it_is_asked_once_more);
-	RUN(whatever_the_order_what_is_known_is_so);
-	RUN(an_answer_of_the_last_life_is_none_of_this);
-	RUN(a_fork_ends_all_that_was_before_and_under_way);
-	RUN(forks_may_be_under_way_together);
-	RUN(a_number_that_is_none_is_not_known);
+	RUN(after_a_change_the_socket_is_asked_about_once_more);
+	RUN(what_is_known_is_true_in_every_order);
+	RUN(an_answer_about_an_earlier_file_of_the_fd_is_not_recorded);
+	RUN(a_fork_forgets_what_is_known_and_what_is_being_asked);
+	RUN(forks_may_overlap);
+	RUN(nothing_is_known_about_an_invalid_fd);
 	return 0;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A time limit that is over says that nothing was there. Where a processor is kept from a
- * thread for longer than that, what came in time is there when the thread looks, and natively
- * the kernel gives it: so do we, however late timer, reactor and thread come to run. */
+/* -ETIMEDOUT and -EAGAIN at a time limit mean that nothing was there. If a thread gets
+ * no CPU until after its limit, data that came in time is there when it looks, and the
+ * kernel returns it natively. So does the library, however late the timer, the reactor
+ * and the thread run. */
 #include "iotest.h"
 
 #include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
 
-#define LIMIT                                                                          \
-	UK_SEC /* all have begun to wait by then, also on a machine that others load */
+#define LIMIT UK_SEC /* all threads wait by then, even on a busy machine */
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
 static uk_vp *vp;
@@ -111,7 +111,7 @@ static void begin(struct reader *r, unsigned n, void *(*how)(void *))
 	}
 }
 
-/* Their limits are over by then. */
+/* Keeps the vp until the limits of all readers are over. */
 static void keep_the_vp(void)
 {
 	struct timespec t = { LIMIT / UK_SEC, LIMIT % UK_SEC + 50 * MS };
@@ -195,8 +195,8 @@ static void a_connection_too(void)
 	all_have_one(&r, 1);
 }
 
-/* On the vp that is kept from them. */
-static void what_came_in_time_is_found(void)
+/* Runs on the vp of the readers, and keeps it from them. */
+static void what_came_in_time_is_found_after_the_limit(void)
 {
 	uk_thread_pin(vp);
 	before_the_threads_deadline();
@@ -207,12 +207,12 @@ static void what_came_in_time_is_found(void)
 
 int main(void)
 {
-	if (UK_HOSTILE) /* a wait that an injected -EAGAIN begins anew is over then */
-		SKIP("waits begin anew");
-	setenv("UK_ACTIVATION", "off",
-	       1); /* else the kept vp is taken from who keeps it */
+	/* after an injected -EAGAIN a wait begins again, when its limit is over */
+	if (UK_HOSTILE)
+		SKIP("the hostile build begins waits again");
+	setenv("UK_ACTIVATION", "off", 1); /* else the vp is handed off */
 	io_test_init(HANG_SEC);
 	vp = uk_vpset_vp(uk_vpset_default(), 0);
-	USER(what_came_in_time_is_found);
+	USER(what_came_in_time_is_found_after_the_limit);
 	return 0;
 }

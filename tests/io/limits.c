@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SO_RCVTIMEO and SO_SNDTIMEO, as programs that know nothing of our deadlines rely on them:
- * -EAGAIN once the time is over and not before, what was moved until then counts, a wait that
- * ends in time knows nothing of it. In every call, for every kind of thread. */
+/* SO_RCVTIMEO and SO_SNDTIMEO, as programs rely on them that do not use deadlines. A
+ * call returns -EAGAIN once the time is over and not before. Bytes that were moved
+ * until then count, and a wait that ends in time is not affected. Tested in every call,
+ * for user and foreign threads. */
 #include "iotest.h"
 
 #include <sys/time.h>
@@ -26,8 +27,8 @@ static void pair_limited(int s[2], int type)
 	setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 }
 
-/* r is what a call gave that began at start. The kernel's own limits, a kernel thread's, are in
- * ticks, of which the first has begun. */
+/* Checks the result r of a call that began at start. The kernel's own limits, for
+ * kernel threads, are counted in ticks, and the first tick has already begun. */
 static void over(ssize_t r, uk_time start)
 {
 	CHECK_EQ(r, -EAGAIN);
@@ -40,7 +41,7 @@ static void over(ssize_t r, uk_time start)
 		over(call, start_);                                                    \
 	} while (0)
 
-static void receiving_ends_by_the_sockets_own_limit(void)
+static void a_receive_ends_at_the_limit_of_its_socket(void)
 {
 	char b[64], c[64];
 	struct iovec v[2] = { { b, 64 }, { c, 64 } };
@@ -62,7 +63,7 @@ static void receiving_ends_by_the_sockets_own_limit(void)
 	uk_close(s[1]);
 }
 
-static void what_came_until_then_counts(void)
+static void bytes_that_came_before_the_limit_count(void)
 {
 	char b[64];
 	int s[2];
@@ -84,7 +85,7 @@ static void *answer_later(void *arg)
 	return NULL;
 }
 
-static void a_wait_that_ends_in_time_gives_what_came(void)
+static void a_wait_that_ends_in_time_returns_what_came(void)
 {
 	uk_thread *t;
 	char b[4];
@@ -99,7 +100,7 @@ static void a_wait_that_ends_in_time_gives_what_came(void)
 	uk_close(s[1]);
 }
 
-static void a_limit_that_is_set_later_or_taken_back_holds(void)
+static void a_limit_can_be_set_and_removed_later(void)
 {
 	uk_thread *t;
 	char b[4];
@@ -125,7 +126,7 @@ static void a_limit_that_is_set_later_or_taken_back_holds(void)
 	uk_close(s[1]);
 }
 
-static void sending_ends_by_it(void)
+static void a_send_ends_at_the_limit_of_its_socket(void)
 {
 	static char big[1 << 20];
 	struct iovec v[2] = { { big, sizeof(big) / 2 }, { big, sizeof(big) / 2 } };
@@ -145,8 +146,8 @@ static void sending_ends_by_it(void)
 	uk_close(s[1]);
 }
 
-/* A datagram to a named socket whose queue is full. */
-static void so_do_datagrams(void)
+/* A datagram to a named socket with a full queue. */
+static void the_send_of_a_datagram_ends_at_the_limit(void)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int to = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -164,7 +165,7 @@ static void so_do_datagrams(void)
 	uk_close(from);
 }
 
-static void files_to_a_full_socket_too(void)
+static void sendfile_and_splice_end_at_the_limit(void)
 {
 	int s[2], f = temp_file(), p[2];
 	off_t off = 0;
@@ -186,7 +187,7 @@ static void files_to_a_full_socket_too(void)
 	uk_close(s[1]);
 }
 
-static void connections_too(void)
+static void accept_and_connect_end_at_the_limit(void)
 {
 	struct sockaddr_in a;
 	struct sockaddr_un u = { .sun_family = AF_UNIX };
@@ -195,7 +196,7 @@ static void connections_too(void)
 	limit(l, SO_RCVTIMEO, LIMIT);
 	OVER(uk_accept(l, NULL, NULL));
 	uk_close(l);
-	/* a unix listener whose queue is full */
+	/* a unix listener with a full queue */
 	l = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(u.sun_path + 1, 40, "uk-limits-%d-%d", (int)getpid(), is_user);
 	CHECK_EQ(bind(l, (void *)&u, sizeof(u)), 0);
@@ -230,14 +231,14 @@ static void a_stream_with_a_limit_is_not_received_ahead(void)
 int main(void)
 {
 	io_test_init(HANG_SEC);
-	BOTH(receiving_ends_by_the_sockets_own_limit);
-	BOTH(what_came_until_then_counts);
-	BOTH(a_wait_that_ends_in_time_gives_what_came);
-	BOTH(a_limit_that_is_set_later_or_taken_back_holds);
-	BOTH(sending_ends_by_it);
-	BOTH(so_do_datagrams);
-	BOTH(files_to_a_full_socket_too);
-	BOTH(connections_too);
+	BOTH(a_receive_ends_at_the_limit_of_its_socket);
+	BOTH(bytes_that_came_before_the_limit_count);
+	BOTH(a_wait_that_ends_in_time_returns_what_came);
+	BOTH(a_limit_can_be_set_and_removed_later);
+	BOTH(a_send_ends_at_the_limit_of_its_socket);
+	BOTH(the_send_of_a_datagram_ends_at_the_limit);
+	BOTH(sendfile_and_splice_end_at_the_limit);
+	BOTH(accept_and_connect_end_at_the_limit);
 	BOTH(a_stream_with_a_limit_is_not_received_ahead);
 	return 0;
 }

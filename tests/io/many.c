@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads at once. */
+/* Many threads that transfer data at once. */
 #include "iotest.h"
 
 #define MANY 1000
@@ -26,7 +26,7 @@ static void *echo(void *arg)
 	}
 }
 
-/* kind 0: two pipes each; 1: a socket pair each */
+/* kind 0: two pipes for each thread; 1: a socket pair for each */
 static void a_thousand_threads_echo(int kind)
 {
 	struct end *e = calloc(MANY, sizeof(*e)), *mine = calloc(MANY, sizeof(*e));
@@ -88,7 +88,7 @@ static void a_thousand_sockets_echo(void)
 	a_thousand_threads_echo(1);
 }
 
-/* A ring of threads hands messages of random size on, each adding to the sum it carries. */
+/* The threads of a ring pass on messages of random size, each with its checksum. */
 struct head {
 	uint32_t len, hops, id;
 	uint32_t sum;
@@ -182,14 +182,14 @@ static void a_ring_passes_messages_whole(void)
 	}
 }
 
-/* Everybody talks to everybody through one server thread per client. */
+/* Each client talks to a server thread of its own. */
 struct chat {
 	int listener;
 	struct sockaddr_in a;
 	int fds[32];
 	int n;
 	uk_mutex m;
-	uint64_t sent, got; /* atomics: sums over all messages */
+	uint64_t sent, got; /* atomics: sums of all messages */
 };
 
 static void *chat_client(void *arg)
@@ -227,7 +227,7 @@ static void *chat_server(void *arg)
 	return NULL;
 }
 
-static void a_chat_adds_up(void)
+static void a_chat_loses_no_message(void)
 {
 	struct chat c = { 0 };
 	uk_thread *t[32], *u[32];
@@ -256,10 +256,10 @@ static void *echo_bytes(void *arg)
 	return (void *)(uintptr_t)e->id;
 }
 
-/* Small messages fill their buffer each time: the SPIN heuristic must learn that more does
- * not follow. Per round trip: two writes, two reads with a look at O_NONBLOCK each, and two
+/* Small messages fill their buffer each time. The runtime must learn that no more bytes
+ * follow. A round trip costs two writes, two reads that check O_NONBLOCK first, and two
  * passes of the reactor. */
-static void a_ping_pong_makes_no_vain_tries(void)
+static void a_ping_pong_makes_few_system_calls(void)
 {
 	struct end e;
 	uk_stats before, after;
@@ -294,7 +294,7 @@ int main(void)
 	BOTH(a_thousand_pipes_echo);
 	BOTH(a_thousand_sockets_echo);
 	BOTH(a_ring_passes_messages_whole);
-	BOTH(a_chat_adds_up);
-	USER(a_ping_pong_makes_no_vain_tries);
+	BOTH(a_chat_loses_no_message);
+	USER(a_ping_pong_makes_few_system_calls);
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open, stat, fsync, close. */
+/* open, stat, fsync and close. */
 #include "iotest.h"
 
 #include <linux/openat2.h>
 
-static void files_open_and_are_looked_at(void)
+static void files_can_be_opened_and_examined(void)
 {
 	char dir[] = "/tmp/uk-io-dir-XXXXXX", path[128];
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC,
@@ -52,7 +52,7 @@ static void files_open_and_are_looked_at(void)
 	rmdir(dir);
 }
 
-static void a_pipe_has_nothing_to_sync(void)
+static void fsync_of_a_pipe_fails(void)
 {
 	int p[2];
 
@@ -72,9 +72,9 @@ static void *fifo_writer(void *arg)
 	return NULL;
 }
 
-/* Opening a fifo blocks the kernel thread until the other side comes: on one vp the other
- * side can only come because the vp moves on. */
-static void a_fifo_brings_two_together(void)
+/* Opening a fifo blocks the kernel thread until the other side opens it, too. With one
+ * vp this works only because the vp is handed off. */
+static void opening_a_fifo_waits_for_the_other_side(void)
 {
 	char path[64], b[10];
 	uk_thread *t;
@@ -92,7 +92,7 @@ static void a_fifo_brings_two_together(void)
 	unlink(path);
 }
 
-static void close_works_for_the_cancelled(void)
+static void close_works_in_a_cancelled_thread(void)
 {
 	struct stat st;
 	int p[2];
@@ -113,9 +113,9 @@ static void close_works_for_the_cancelled(void)
 int main(void)
 {
 	io_test_init(HANG_SEC);
-	BOTH(files_open_and_are_looked_at);
-	BOTH(a_pipe_has_nothing_to_sync);
-	BOTH(a_fifo_brings_two_together);
-	USER(close_works_for_the_cancelled);
+	BOTH(files_can_be_opened_and_examined);
+	BOTH(fsync_of_a_pipe_fails);
+	BOTH(opening_a_fifo_waits_for_the_other_side);
+	USER(close_works_in_a_cancelled_thread);
 	return 0;
 }

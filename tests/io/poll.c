@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for readiness. */
+/* uk_wait and uk_poll. */
 #include "iotest.h"
 
 #include <sys/timerfd.h>
 
-static void ready_at_once(void)
+static void ready_fds_are_reported_at_once(void)
 {
 	int p[2], s[2], f = temp_file();
 
@@ -28,7 +28,7 @@ static void ready_at_once(void)
 	uk_close(f);
 }
 
-static void nothing_by_the_deadline(void)
+static void a_deadline_ends_the_wait(void)
 {
 	uk_time start = uk_now();
 	int p[2];
@@ -40,7 +40,7 @@ static void nothing_by_the_deadline(void)
 	CHECK(uk_now() >= start + 10 * MS);
 	uk_thread_set_deadline(uk_now() + 5 * MS);
 	CHECK_EQ(uk_wait(p[0], POLLIN, UK_FOREVER), -ETIMEDOUT);
-	CHECK_EQ(uk_wait(p[1], POLLOUT, UK_FOREVER), POLLOUT); /* a look is free */
+	CHECK_EQ(uk_wait(p[1], POLLOUT, UK_FOREVER), POLLOUT); /* ready: no wait */
 	uk_thread_set_deadline(UK_FOREVER);
 	CHECK_EQ(uk_wait(-1, POLLIN, 0), -EBADF);
 	CHECK_EQ(uk_wait(-1, POLLIN, UK_FOREVER), -EBADF);
@@ -50,7 +50,7 @@ static void nothing_by_the_deadline(void)
 	uk_close(p[1]);
 }
 
-static void a_timer_descriptor_wakes(void)
+static void a_timerfd_wakes_its_waiter(void)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	struct itimerspec it = { .it_value = { .tv_nsec = 5000000 } };
@@ -83,8 +83,8 @@ static int got(struct watch *w)
 	return __atomic_load_n(&w->got, __ATOMIC_SEQ_CST);
 }
 
-/* Readers and a writer wait on one socket, each for his own event. */
-static void each_waiter_gets_his_event(void)
+/* Readers and a writer wait on one socket, each for its own event. */
+static void each_waiter_gets_its_event(void)
 {
 	char b[1000] = { 0 };
 	struct watch in[4], out, bell;
@@ -122,9 +122,9 @@ static void each_waiter_gets_his_event(void)
 	uk_close(s[1]);
 }
 
-/* -- many descriptors -- */
+/* -- several file descriptors -- */
 
-static void several_at_once(void)
+static void a_poll_waits_for_several_fds(void)
 {
 	int a[2], b[2];
 	struct pollfd f[4];
@@ -132,7 +132,7 @@ static void several_at_once(void)
 	make_pipe(a, 0);
 	make_pipe(b, 0);
 	f[0] = (struct pollfd){ a[0], POLLIN, -1 };
-	f[1] = (struct pollfd){ -1, POLLIN, -1 }; /* not looked at */
+	f[1] = (struct pollfd){ -1, POLLIN, -1 }; /* ignored */
 	f[2] = (struct pollfd){ b[1], POLLOUT, -1 };
 	f[3] = (struct pollfd){ b[0], POLLIN, -1 };
 	CHECK_EQ(uk_poll(f, 4, UK_FOREVER), 1);
@@ -163,11 +163,11 @@ static void several_at_once(void)
 
 struct poller {
 	int in[EACH], out[EACH];
-	int rounds; /* atomic: bytes taken */
+	int rounds; /* atomic: bytes read */
 	int got;
 };
 
-/* Until the byte that says so has come on the first descriptor. */
+/* Polls and reads until the byte 'q' comes. */
 static void *poller(void *arg)
 {
 	struct poller *p = arg;
@@ -188,8 +188,8 @@ static void *poller(void *arg)
 	return NULL;
 }
 
-/* No carrier each: that is what it is for. */
-static void threads_by_the_hundred_on_a_dozen_each(void)
+/* The threads park, so they need few carriers. */
+static void hundreds_of_threads_poll_a_dozen_fds_each(void)
 {
 	static struct poller p[POLLERS];
 	uk_thread *t[POLLERS];
@@ -211,7 +211,7 @@ static void threads_by_the_hundred_on_a_dozen_each(void)
 	for (int round = 0; round < 5; round++)
 		for (int i = 0; i < POLLERS; i++) {
 			CHECK_EQ(write(p[i].out[rnd(&seed) % EACH], "x", 1), 1);
-			if (round % 2) /* one after the other, or in a heap */
+			if (round % 2) /* in odd rounds one after the other */
 				while (__atomic_load_n(&p[i].rounds,
 						       __ATOMIC_ACQUIRE) <= round)
 					uk_yield();
@@ -236,7 +236,7 @@ static void *poll_forever(void *arg)
 	return (void *)(intptr_t)uk_poll(arg, 2, UK_FOREVER);
 }
 
-static void a_close_or_a_cancel_ends_it(void)
+static void a_close_or_a_cancel_ends_a_poll(void)
 {
 	struct pollfd f[2];
 	int a[2], b[2];
@@ -260,7 +260,8 @@ static void a_close_or_a_cancel_ends_it(void)
 	uk_close(b[1]);
 }
 
-/* Deadlines and events race; the thread may be stolen, its set may have a reactive vp. */
+/* Deadlines and events race. The thread may be stolen, and its set may have a reactive
+ * vp. */
 static void *race(void *arg)
 {
 	uint64_t seed = (uint64_t)(uintptr_t)arg | 1;
@@ -290,7 +291,7 @@ static void *race(void *arg)
 	return (void *)(intptr_t)ready;
 }
 
-static void deadlines_and_events_race(void)
+static void a_poll_is_right_when_deadlines_and_events_race(void)
 {
 	uk_vpset *set;
 	uk_thread *t[32];
@@ -309,13 +310,13 @@ static void deadlines_and_events_race(void)
 int main(void)
 {
 	io_test_init(HANG_SEC);
-	BOTH(ready_at_once);
-	BOTH(nothing_by_the_deadline);
-	BOTH(a_timer_descriptor_wakes);
-	BOTH(each_waiter_gets_his_event);
-	BOTH(several_at_once);
-	USER(threads_by_the_hundred_on_a_dozen_each);
-	USER(a_close_or_a_cancel_ends_it);
-	USER(deadlines_and_events_race);
+	BOTH(ready_fds_are_reported_at_once);
+	BOTH(a_deadline_ends_the_wait);
+	BOTH(a_timerfd_wakes_its_waiter);
+	BOTH(each_waiter_gets_its_event);
+	BOTH(a_poll_waits_for_several_fds);
+	USER(hundreds_of_threads_poll_a_dozen_fds_each);
+	USER(a_close_or_a_cancel_ends_a_poll);
+	USER(a_poll_is_right_when_deadlines_and_events_race);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A deadline or a cancellation that comes while an operation is on its way to the reactor
- * of another vp, and the thread may by then run on that very vp: it ends the wait all the
- * same. (The hostile build widens the moment.) */
+/* A deadline or a cancellation comes while an operation is on its way to the reactor of
+ * another vp. The thread may by then run on that very vp. The wait ends all the same.
+ * (The hostile build makes this moment longer.) */
 #include "iotest.h"
 
 #define THREADS 16
@@ -9,10 +9,10 @@
 
 static uk_vp *home, *away;
 static int over;  /* atomic */
-static int alive; /* atomic: pollers that are not through */
+static int alive; /* atomic: pollers that have not ended */
 static int pairs[THREADS][2];
 
-/* Keeps the home vp passing its dispatcher, idle between: a thief. */
+/* A thief that keeps the home vp passing its dispatcher, idle in between. */
 static void *ticker(void *arg)
 {
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
@@ -33,7 +33,8 @@ static void *spinner(void *arg)
 	return arg;
 }
 
-/* Its stream lives on the home vp; it asks from the other one, bound to none. */
+/* Its stream belongs to the home vp. It receives from the other vp, without being
+ * pinned. */
 static void *poller(void *arg)
 {
 	int fd = *(int *)arg;
@@ -67,7 +68,7 @@ static uk_thread *start(void *(*fn)(void *), uk_vp *vp, void *arg)
 	return t;
 }
 
-static void a_deadline_ends_what_has_not_been_submitted_yet(void)
+static void a_deadline_ends_an_operation_that_is_not_submitted_yet(void)
 {
 	uk_thread *t[THREADS], *helper[3];
 
@@ -94,9 +95,9 @@ int main(void)
 	home = uk_vpset_vp(uk_vpset_default(), 0);
 	away = uk_vpset_vp(uk_vpset_default(), 1);
 	if (!away) {
-		puts("one vp: nothing is on its way anywhere");
+		puts("needs two vps");
 		return 77;
 	}
-	USER(a_deadline_ends_what_has_not_been_submitted_yet);
+	USER(a_deadline_ends_an_operation_that_is_not_submitted_yet);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read and write in all their forms: pipes, files, ttys, eventfd. */
+/* read and write in all their forms, on pipes, files, ttys and an eventfd. */
 #include "iotest.h"
 
 #include <pty.h>
@@ -43,7 +43,7 @@ static void read_waits_for_a_writer(void)
 	CHECK_EQ(uk_close(p[0]), 0);
 }
 
-/* Reads in odd sizes, pausing now and then. */
+/* Reads in odd sizes, and pauses now and then. */
 static void *slow_reader(void *arg)
 {
 	struct job *j = arg;
@@ -66,7 +66,7 @@ static void *slow_reader(void *arg)
 	return NULL;
 }
 
-static void a_megabyte_goes_through_a_page(void)
+static void a_megabyte_goes_through_a_pipe_of_one_page(void)
 {
 	unsigned char *b = malloc(BIG);
 	struct job j = { 0 };
@@ -85,7 +85,7 @@ static void a_megabyte_goes_through_a_page(void)
 	free(b);
 }
 
-static void a_gathered_megabyte_goes_through_a_page(void)
+static void writev_sends_a_megabyte_through_a_pipe_of_one_page(void)
 {
 	unsigned char *b = malloc(BIG);
 	struct iovec v[40];
@@ -148,7 +148,7 @@ static void readv_scatters(void)
 	uk_close(p[1]);
 }
 
-static void errors_are_the_kernels(void)
+static void errors_are_those_of_the_kernel(void)
 {
 	char b[16];
 	struct iovec v = { b, sizeof(b) };
@@ -179,7 +179,7 @@ static void errors_are_the_kernels(void)
 	uk_close(p[1]);
 }
 
-static void a_broken_pipe_signals_and_says_so(void)
+static void writing_to_a_broken_pipe_raises_sigpipe_and_fails(void)
 {
 	int p[2], before = sigpipes;
 
@@ -190,9 +190,9 @@ static void a_broken_pipe_signals_and_says_so(void)
 	uk_close(p[1]);
 }
 
-/* write(2) signals; what writes to a socket until all is out says -EPIPE, and the program
+/* write(2) raises SIGPIPE. uk_write_all on a socket returns -EPIPE, and the program
  * lives. */
-static void write_all_signals_for_a_pipe_and_not_for_a_socket(void)
+static void write_all_raises_sigpipe_for_a_pipe_but_not_for_a_socket(void)
 {
 	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
 	int s[2], before = sigpipes;
@@ -203,7 +203,7 @@ static void write_all_signals_for_a_pipe_and_not_for_a_socket(void)
 		CHECK_EQ(uk_write_all(s[1], "x", 1), -EPIPE);
 		CHECK_EQ(sigpipes, before);
 		CHECK_EQ(uk_write(s[1], "x", 1), -EPIPE);
-		before += types[i] == SOCK_STREAM; /* the kernel's rule */
+		before += types[i] == SOCK_STREAM; /* the kernel signals for streams */
 		CHECK_EQ(sigpipes, before);
 		close(s[1]);
 	}
@@ -214,7 +214,7 @@ static void write_all_signals_for_a_pipe_and_not_for_a_socket(void)
 	close(s[1]);
 }
 
-/* Once the pipe is full, so that something has been written. */
+/* Waits until the pipe is full, so that something has been written, and closes it. */
 static void *late_closer(void *arg)
 {
 	struct job *j = arg;
@@ -228,7 +228,7 @@ static void *late_closer(void *arg)
 	return NULL;
 }
 
-static void a_pipe_that_breaks_midway_gives_the_count(void)
+static void a_write_to_a_pipe_that_breaks_returns_the_count(void)
 {
 	unsigned char *b = calloc(1, BIG);
 	struct job j = { 0 };
@@ -247,7 +247,7 @@ static void a_pipe_that_breaks_midway_gives_the_count(void)
 	free(b);
 }
 
-static void nonblock_keeps_its_meaning(void)
+static void a_nonblocking_fd_does_not_wait(void)
 {
 	char b[8192];
 	struct iovec v[2] = { { b, 100 }, { b + 100, 100 } };
@@ -315,7 +315,7 @@ static void *all_writer(void *arg)
 	return NULL;
 }
 
-static void read_all_and_write_all_mean_all(void)
+static void read_all_and_write_all_transfer_all_bytes(void)
 {
 	for (int nb = 0; nb < 2; nb++) {
 		unsigned char *b = malloc(200000);
@@ -343,7 +343,7 @@ static void read_all_and_write_all_mean_all(void)
 	}
 }
 
-static void files_have_positions(void)
+static void files_are_read_and_written_at_their_positions(void)
 {
 	int fd = temp_file(), ap;
 	unsigned char b[1000];
@@ -392,8 +392,9 @@ static void files_have_positions(void)
 	uk_close(fd);
 }
 
-/* A hole in the page cache in the middle must not look like the end. */
-static void an_uncached_page_is_not_the_end(void)
+/* A page in the middle that is not in the page cache must not look like the end of the
+ * file. */
+static void an_uncached_page_is_not_the_end_of_the_file(void)
 {
 	size_t n = 64 * 4096;
 	unsigned char *b = malloc(n);
@@ -406,7 +407,7 @@ static void an_uncached_page_is_not_the_end(void)
 		CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 		CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM), 0);
 		CHECK_EQ(pread(fd, b, 4096, 0),
-			 4096); /* the first page alone is there */
+			 4096); /* only the first page is cached */
 		memset(b, 0, n);
 		lseek(fd, 0, SEEK_SET);
 		if (way)
@@ -444,7 +445,7 @@ static void *takes_records(void *arg)
 }
 
 /* Of each record some pages are not in the page cache. */
-static void a_shared_position_gives_each_record_once(void)
+static void threads_that_share_a_position_read_each_record_once(void)
 {
 	unsigned char *b = malloc(RECORD);
 	struct job j[SHARERS];
@@ -477,8 +478,9 @@ static void a_shared_position_gives_each_record_once(void)
 	free(b);
 }
 
-/* close(2) is not seen: what the descriptor means is a pipe now, and its deadline counts. */
-static void a_file_that_became_a_pipe_unseen_waits_like_one(void)
+/* The library does not see close(2) and dup2(2). The fd is a pipe now, and its deadline
+ * counts. */
+static void an_fd_that_becomes_a_pipe_by_dup2_waits_like_one(void)
 {
 	int fd = temp_file(), p[2];
 	char b[4] = "abc";
@@ -526,7 +528,7 @@ static void *tty_typist(void *arg)
 	return NULL;
 }
 
-static void a_tty_reads_and_writes(void)
+static void a_tty_can_be_read_and_written(void)
 {
 	struct job j = { 0 };
 	int master, tty;
@@ -535,7 +537,7 @@ static void a_tty_reads_and_writes(void)
 	ssize_t r;
 
 	if (openpty(&master, &tty, NULL, NULL, NULL) < 0) {
-		printf("no pty here\n");
+		printf("no pty is available here\n");
 		return;
 	}
 	j.fd = master;
@@ -544,7 +546,7 @@ static void a_tty_reads_and_writes(void)
 	CHECK(!memcmp(b, "line\n", 5));
 	join(t);
 	CHECK_EQ(uk_write(tty, "out", 3), 3);
-	/* behind the echo of the line, which comes in pieces */
+	/* after the echo of the line, which comes in pieces */
 	for (size_t got = 0; !memmem(b, got, "out", 3); got += (size_t)r) {
 		r = uk_read(master, b + got, sizeof(b) - got);
 		CHECK(r > 0);
@@ -565,7 +567,7 @@ static void *pager(void *arg)
 	return NULL;
 }
 
-static void records_up_to_a_page_stay_whole(void)
+static void writes_of_up_to_a_page_are_atomic(void)
 {
 	struct job a = { .fd = 0 }, c = { .fd = 1 };
 	uk_thread *t, *u;
@@ -594,7 +596,8 @@ static void *busy_with_io(void *arg)
 {
 	char c = 'b';
 
-	/* each write is done at once, and so is each read, for the last one filled its buffer */
+	/* each call is done at once; a read is tried, because the last one filled its
+	 * buffer */
 	while (!__atomic_load_n(&busy_over, __ATOMIC_SEQ_CST)) {
 		CHECK_EQ(uk_write(busy_pipe[1], &c, 1), 1);
 		CHECK_EQ(uk_read(busy_pipe[0], &c, 1), 1);
@@ -629,23 +632,23 @@ int main(void)
 {
 	io_test_init(HANG_SEC);
 	BOTH(read_waits_for_a_writer);
-	BOTH(a_megabyte_goes_through_a_page);
-	BOTH(a_gathered_megabyte_goes_through_a_page);
+	BOTH(a_megabyte_goes_through_a_pipe_of_one_page);
+	BOTH(writev_sends_a_megabyte_through_a_pipe_of_one_page);
 	BOTH(readv_scatters);
 	BOTH(io_that_never_waits_lets_others_run);
-	BOTH(errors_are_the_kernels);
-	BOTH(a_broken_pipe_signals_and_says_so);
-	BOTH(write_all_signals_for_a_pipe_and_not_for_a_socket);
-	BOTH(a_pipe_that_breaks_midway_gives_the_count);
-	BOTH(nonblock_keeps_its_meaning);
+	BOTH(errors_are_those_of_the_kernel);
+	BOTH(writing_to_a_broken_pipe_raises_sigpipe_and_fails);
+	BOTH(write_all_raises_sigpipe_for_a_pipe_but_not_for_a_socket);
+	BOTH(a_write_to_a_pipe_that_breaks_returns_the_count);
+	BOTH(a_nonblocking_fd_does_not_wait);
 	BOTH(an_eventfd_waits_like_a_pipe);
-	BOTH(read_all_and_write_all_mean_all);
-	BOTH(files_have_positions);
-	BOTH(an_uncached_page_is_not_the_end);
-	BOTH(a_shared_position_gives_each_record_once);
-	BOTH(a_file_that_became_a_pipe_unseen_waits_like_one);
+	BOTH(read_all_and_write_all_transfer_all_bytes);
+	BOTH(files_are_read_and_written_at_their_positions);
+	BOTH(an_uncached_page_is_not_the_end_of_the_file);
+	BOTH(threads_that_share_a_position_read_each_record_once);
+	BOTH(an_fd_that_becomes_a_pipe_by_dup2_waits_like_one);
 	BOTH(devices_answer_at_once);
-	BOTH(a_tty_reads_and_writes);
-	BOTH(records_up_to_a_page_stay_whole);
+	BOTH(a_tty_can_be_read_and_written);
+	BOTH(writes_of_up_to_a_page_are_atomic);
 	return 0;
 }

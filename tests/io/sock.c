@@ -140,7 +140,7 @@ static void *dribbler(void *arg)
 	return NULL;
 }
 
-/* The hostile build may show less than there is. */
+/* The hostile build may report less than there is. */
 #define CHECK_PEEK(r, k)                                                               \
 	do {                                                                           \
 		ssize_t r_ = (r);                                                      \
@@ -159,7 +159,8 @@ static void *rest_and_end(void *arg)
 	return NULL;
 }
 
-/* The end comes between a look at the queue and one for the end: what it ended is there. */
+/* The stream may end after the call has looked at the queue and before it looks for the
+ * end. The bytes that came before the end must be there. */
 static void a_peek_misses_nothing_before_the_end(void)
 {
 	for (int i = 0; i < 600; i++) {
@@ -205,7 +206,7 @@ static void waitall_waits_for_all(void)
 		CHECK_PEEK(uk_recv(s[0], b, 400, MSG_WAITALL | MSG_PEEK), 400);
 		if (!UK_HOSTILE)
 			check_fill(b, 400, 2000);
-		/* the stream ends before all of it is there */
+		/* the stream ends before all bytes are there */
 		CHECK_EQ(uk_recv(s[0], b, 1000, MSG_WAITALL), 500);
 		check_fill(b, 500, 2000);
 		CHECK_EQ(uk_recv(s[0], b, 1000, MSG_WAITALL), 0);
@@ -215,7 +216,7 @@ static void waitall_waits_for_all(void)
 	}
 }
 
-static void peek_leaves_it_there(void)
+static void peek_leaves_the_bytes_in_the_socket(void)
 {
 	struct job j = { 0 };
 	uk_thread *t;
@@ -261,7 +262,7 @@ static void dontwait_does_not_wait(void)
 	free(b);
 }
 
-static void a_nonblocking_socket_keeps_its_meaning(void)
+static void a_nonblocking_socket_does_not_wait(void)
 {
 	char *b = calloc(1, BIG);
 	struct iovec v[2] = { { b, BIG / 2 }, { b, BIG / 2 } };
@@ -290,7 +291,7 @@ static void a_nonblocking_socket_keeps_its_meaning(void)
 	free(b);
 }
 
-static void a_broken_connection_signals_unless_told(void)
+static void a_broken_connection_raises_sigpipe_without_msg_nosignal(void)
 {
 	struct iovec v = { (void *)(uintptr_t) "x", 1 };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
@@ -363,7 +364,7 @@ static void a_reset_ends_a_send_with_the_count(void)
 	free(b);
 }
 
-static void half_a_connection_goes_on(void)
+static void a_half_closed_connection_goes_on(void)
 {
 	struct job j = { 0 };
 	uk_thread *t;
@@ -418,7 +419,7 @@ static void *late_datagrams(void *arg)
 	return NULL;
 }
 
-static void datagrams_are_cut_and_whole(void)
+static void a_receive_takes_one_datagram_and_truncates_it(void)
 {
 	struct sockaddr_in a, c, from;
 	struct dgram d;
@@ -472,8 +473,8 @@ static void *drain_datagrams(void *arg)
 	return NULL;
 }
 
-/* poll(2) says nothing about the receiver's queue of a unix datagram socket. */
-static void a_full_receiver_holds_the_sender(void)
+/* poll(2) does not report the receiver's queue of a unix datagram socket. */
+static void a_sender_waits_for_a_full_receiver(void)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	struct job j = { .n = 500 };
@@ -498,7 +499,7 @@ static void a_full_receiver_holds_the_sender(void)
 	uk_close(tx);
 }
 
-static void seqpackets_keep_their_borders(void)
+static void seqpackets_keep_their_boundaries(void)
 {
 	char b[100];
 	int s[2];
@@ -546,9 +547,9 @@ static void *late_passer(void *arg)
 	return NULL;
 }
 
-/* Far more than the socket holds, so that the message is sent in parts: the descriptor
- * must come with the first and only once. */
-static void descriptors_travel_once(void)
+/* The message is far larger than the socket's buffer, so it is sent in parts. The fd
+ * must come with the first part, and only once. */
+static void a_passed_fd_arrives_once(void)
 {
 	union {
 		char b[256];
@@ -595,7 +596,7 @@ static void descriptors_travel_once(void)
 	uk_close(s[1]);
 }
 
-static void no_socket_no_call(void)
+static void socket_calls_on_other_fds_fail_as_in_the_kernel(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
 	char b[10];
@@ -604,7 +605,7 @@ static void no_socket_no_call(void)
 	int p[2], s = uk_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	make_pipe(p, 0);
-	for (int i = 0; i < 2; i++) { /* the pipe is unknown, then known */
+	for (int i = 0; i < 2; i++) { /* the library learns that it is a pipe */
 		CHECK_EQ(uk_recv(p[0], b, 10, 0), -ENOTSOCK);
 		CHECK_EQ(uk_recvmsg(p[0], &m, 0), -ENOTSOCK);
 		CHECK_EQ(uk_send(p[1], b, 10, 0), -ENOTSOCK);
@@ -631,7 +632,7 @@ static void no_socket_no_call(void)
 	uk_close(p[1]);
 }
 
-static void urgent_data_does_not_wait(void)
+static void a_receive_of_urgent_data_does_not_wait(void)
 {
 	char b[10];
 	int s[2];
@@ -653,18 +654,18 @@ int main(void)
 	BOTH(a_blocking_send_sends_all);
 	BOTH(waitall_waits_for_all);
 	BOTH(a_peek_misses_nothing_before_the_end);
-	BOTH(peek_leaves_it_there);
+	BOTH(peek_leaves_the_bytes_in_the_socket);
 	BOTH(dontwait_does_not_wait);
-	BOTH(a_nonblocking_socket_keeps_its_meaning);
-	BOTH(a_broken_connection_signals_unless_told);
+	BOTH(a_nonblocking_socket_does_not_wait);
+	BOTH(a_broken_connection_raises_sigpipe_without_msg_nosignal);
 	BOTH(a_reset_is_reported);
 	BOTH(a_reset_ends_a_send_with_the_count);
-	BOTH(half_a_connection_goes_on);
-	BOTH(datagrams_are_cut_and_whole);
-	BOTH(a_full_receiver_holds_the_sender);
-	BOTH(seqpackets_keep_their_borders);
-	BOTH(descriptors_travel_once);
-	BOTH(no_socket_no_call);
-	BOTH(urgent_data_does_not_wait);
+	BOTH(a_half_closed_connection_goes_on);
+	BOTH(a_receive_takes_one_datagram_and_truncates_it);
+	BOTH(a_sender_waits_for_a_full_receiver);
+	BOTH(seqpackets_keep_their_boundaries);
+	BOTH(a_passed_fd_arrives_once);
+	BOTH(socket_calls_on_other_fds_fail_as_in_the_kernel);
+	BOTH(a_receive_of_urgent_data_does_not_wait);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another process shares our open files and takes what we were told is there. A readiness
- * that vanishes must not stop the vp: a ticking thread shows that it runs on. */
+/* Another process shares our open files and takes data that was reported to us as
+ * ready. This must not stop the vp: a ticking thread shows that it runs on. */
 #include "iotest.h"
 
 #include <sys/time.h>
@@ -55,7 +55,7 @@ static size_t got_now(const struct taker *k)
 	return __atomic_load_n(&k->got, __ATOMIC_RELAXED);
 }
 
-/* The thief: a plain process that reads the same open file as fast as it can. */
+/* The thief: a process that reads from the same open file as fast as it can. */
 static void on_alarm(int sig)
 {
 	(void)sig;
@@ -73,7 +73,7 @@ static pid_t thief(int fd, int other, int kind, int report)
 	if (pid)
 		return pid;
 	close(other);
-	sigemptyset(&none); /* forked from a carrier, which blocks them */
+	sigemptyset(&none); /* a carrier blocks signals, and the fork inherited that */
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (kind == 2) {
 		sigaction(SIGALRM, &sa, NULL);
@@ -89,7 +89,7 @@ static pid_t thief(int fd, int other, int kind, int report)
 				close(c);
 				got++;
 			} else if (errno != EINTR || got == before) {
-				break; /* nobody came for a while */
+				break; /* no client came for a while */
 			}
 			before = c < 0 ? got : before;
 		} else {
@@ -141,13 +141,14 @@ static void steal(int kind)
 		if (i % 10 == 0)
 			uk_sleep(MS / 10);
 	}
-	/* quiet now: whoever lost the last race sits there, and the vp must run on */
+	/* no more data comes: a thread that lost the last race waits, and the vp must
+	 * run on */
 	t0 = __atomic_load_n(&ticks, __ATOMIC_RELAXED);
 	while (__atomic_load_n(&ticks, __ATOMIC_RELAXED) - t0 < 5)
 		uk_sleep(MS);
 	if (kind == 2) {
-		/* the thief leaves after a while without clients; then ours gets the last
-		 * one, even if he lost a race and sits in accept */
+		/* the thief ends after a while without clients; then ours gets the last
+		 * one, even if it lost a race and waits in accept */
 		CHECK_EQ(uk_read_all(rep[0], &other, sizeof(other)), sizeof(other));
 		if (got_now(&k) + other < 301) {
 			int c = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -155,7 +156,7 @@ static void steal(int kind)
 			CHECK_EQ(uk_connect(c, (struct sockaddr *)&a, sizeof(a)), 0);
 			uk_close(c);
 		}
-		/* whoever is to get it: the time limit of the test is the only clock */
+		/* the only limit is the time limit of the test */
 		while (got_now(&k) + other < 301)
 			uk_sleep(MS);
 		CHECK_EQ(uk_close(s[0]), 0);
@@ -163,7 +164,7 @@ static void steal(int kind)
 		CHECK_EQ(end, -EBADF);
 		CHECK_EQ(k.got + other, 301);
 	} else {
-		CHECK_EQ(uk_close(s[1]), 0); /* the end of file for both */
+		CHECK_EQ(uk_close(s[1]), 0); /* end of file for both */
 		end = (intptr_t)join(t);
 		CHECK_EQ(end, 0);
 		CHECK_EQ(uk_read_all(rep[0], &other, sizeof(other)), sizeof(other));
@@ -179,17 +180,17 @@ static void steal(int kind)
 	printf("ours %zu, theirs %zu\n", k.got, other);
 }
 
-static void bytes_of_a_pipe_are_stolen(void)
+static void a_vp_runs_on_while_bytes_of_a_pipe_are_stolen(void)
 {
 	steal(0);
 }
 
-static void bytes_of_a_socket_are_stolen(void)
+static void a_vp_runs_on_while_bytes_of_a_socket_are_stolen(void)
 {
 	steal(1);
 }
 
-static void connections_are_stolen(void)
+static void a_vp_runs_on_while_connections_are_stolen(void)
 {
 	steal(2);
 }
@@ -197,8 +198,8 @@ static void connections_are_stolen(void)
 int main(void)
 {
 	io_test_init(HANG_SEC);
-	USER(bytes_of_a_pipe_are_stolen);
-	USER(bytes_of_a_socket_are_stolen);
-	USER(connections_are_stolen);
+	USER(a_vp_runs_on_while_bytes_of_a_pipe_are_stolen);
+	USER(a_vp_runs_on_while_bytes_of_a_socket_are_stolen);
+	USER(a_vp_runs_on_while_connections_are_stolen);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many kernel threads may be made: what the machine allows, unless the user says. Each
- * case in a process of its own, for the cap is found at the start. */
+/* The cap on kernel threads: what the machine allows, unless UK_CARRIERS sets it. Each
+ * case runs in its own process, because the runtime determines the cap at its start. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,42 +59,42 @@ static void by_the_user(void)
 	CHECK_EQ(carriers_cap(), 5000);
 }
 
-/* All carriers that a hostile limit leaves: one for each vp, and one spare. */
+/* With limits that are too low, the cap is one carrier for each vp, and one spare. */
 static void at_least_the_vps(void)
 {
 	limit_threads(4);
 	setenv("UK_CARRIERS", "1", 1);
-	if (uk_init()) /* not root: the limit binds */
+	if (uk_init()) /* without root the limit applies */
 		return;
 	cap_learn();
 	CHECK_EQ(carriers_cap(), load_acquire(&vp_count_all) + 1);
 }
 
-static void a_quarter_of_rlimit_nproc_at_most(void)
+static void the_cap_is_at_most_a_quarter_of_rlimit_nproc(void)
 {
 	in_a_child(by_rlimit);
 }
 
-static void some_thousands_at_most(void)
+static void the_cap_is_at_most_4096(void)
 {
 	in_a_child(by_the_machine);
 }
 
-static void the_user_has_the_last_word(void)
+static void the_environment_overrides_the_cap(void)
 {
 	in_a_child(by_the_user);
 }
 
-static void never_less_than_the_vps_and_one(void)
+static void the_cap_is_at_least_the_vps_and_one_spare(void)
 {
 	in_a_child(at_least_the_vps);
 }
 
 int main(void)
 {
-	RUN(a_quarter_of_rlimit_nproc_at_most);
-	RUN(some_thousands_at_most);
-	RUN(the_user_has_the_last_word);
-	RUN(never_less_than_the_vps_and_one);
+	RUN(the_cap_is_at_most_a_quarter_of_rlimit_nproc);
+	RUN(the_cap_is_at_most_4096);
+	RUN(the_environment_overrides_the_cap);
+	RUN(the_cap_is_at_least_the_vps_and_one_spare);
 	return 0;
 }

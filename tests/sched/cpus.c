@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More CPUs than a set has vps, and more than a cpu_set_t names. Nobody has such a machine:
- * UK_CPUS pretends. Each case in a process of its own, for CPUs are counted once. */
+/* Machines with more CPUs than a set has vps, and with more than a cpu_set_t holds.
+ * UK_CPUS simulates them. Each case runs in its own process, because CPUs are counted
+ * once. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 #include "test.h"
 
 static unsigned want;
-static char said[16384];
+static char printed[16384];
 
 static void *where(void *arg)
 {
@@ -54,7 +55,7 @@ static void starts(void)
 	CHECK_EQ(uk_vps(), want);
 	CHECK_EQ(uk_vpset_size(uk_vpset_default()), want);
 	on_each_vp(uk_vpset_default());
-	/* others have room beside it */
+	/* there may be another set besides */
 	CHECK_EQ(uk_vpset_create(&s, "more", 4, NULL, UK_VPSET_NET | UK_VPSET_IO), 0);
 	on_each_vp(s);
 	CHECK_EQ(uk_vpset_create(&s, "too many", SET_MOST + 1, NULL, 0), -EINVAL);
@@ -70,7 +71,8 @@ static void all_descriptors(void)
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &rl), 0);
 }
 
-/* What it says on standard error, with so many CPUs. */
+/* Starts the runtime in a child that believes in `cpus` CPUs and expects `vps` vps.
+ * Returns what the child printed on standard error. */
 static const char *with(const char *cpus, unsigned vps)
 {
 	size_t n = 0;
@@ -92,15 +94,15 @@ static const char *with(const char *cpus, unsigned vps)
 		_exit(0);
 	}
 	close(p[1]);
-	while ((r = read(p[0], said + n, sizeof(said) - 1 - n)) > 0)
+	while ((r = read(p[0], printed + n, sizeof(printed) - 1 - n)) > 0)
 		n += (size_t)r;
-	said[n] = 0;
+	printed[n] = 0;
 	close(p[0]);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	if (status)
-		fputs(said, stderr);
+		fputs(printed, stderr);
 	CHECK_EQ(status, 0);
-	return said;
+	return printed;
 }
 
 static unsigned times(const char *what, const char *in)
@@ -112,50 +114,50 @@ static unsigned times(const char *what, const char *in)
 	return n;
 }
 
-static void as_many_as_a_set_has_is_nothing_to_say(void)
+static void up_to_256_cpus_print_no_message(void)
 {
 	CHECK(strstr(with("255", 255), "row 255 (255 CPUs) 1"));
-	CHECK_EQ(times("at most", said), 0);
+	CHECK_EQ(times("at most", printed), 0);
 	CHECK(strstr(with("256", 256), "row 256 (256 CPUs) 1"));
-	CHECK_EQ(times("at most", said), 0);
+	CHECK_EQ(times("at most", printed), 0);
 }
 
-static void more_are_said_once_and_left(void)
+static void cpus_that_no_vp_uses_are_reported_once(void)
 {
 	CHECK(strstr(with("257", 256), "row 256 (257 CPUs; the limit of a set) 0"));
-	CHECK_EQ(times("257 CPUs are allowed, a set has 256", said), 1);
+	CHECK_EQ(times("257 CPUs are allowed, a set has 256", printed), 1);
 	CHECK(strstr(with("1024", 256), "row 256 (1024 CPUs; the limit of a set) 0"));
-	CHECK_EQ(times("1024 CPUs are allowed, a set has 256", said), 1);
+	CHECK_EQ(times("1024 CPUs are allowed, a set has 256", printed), 1);
 }
 
-static void more_than_a_cpu_set_names(void)
+static void more_cpus_than_a_cpu_set_t_holds_are_counted(void)
 {
 	CHECK(strstr(with("8192", 256), "row 256 (8192 CPUs; the limit of a set) 0"));
 }
 
-static void the_user_who_chose_is_not_told(void)
+static void a_chosen_number_of_vps_suppresses_the_message(void)
 {
 	setenv("UK_VPS", "3", 1);
 	CHECK(strstr(with("1024", 3), "row 3 (1024 CPUs; UK_VPS) 1"));
-	CHECK_EQ(times("at most", said), 0);
+	CHECK_EQ(times("at most", printed), 0);
 	unsetenv("UK_VPS");
 }
 
-static void nonsense_is_said_once(void)
+static void an_invalid_number_of_vps_is_reported_once_by_each_call(void)
 {
 	setenv("UK_VPS", "many", 1);
 	with("4", 4);
-	CHECK_EQ(times("UK_VPS=many", said), 2); /* uk_vps, and then the start */
+	CHECK_EQ(times("UK_VPS=many", printed), 2); /* by uk_vps, then by uk_init */
 	unsetenv("UK_VPS");
 }
 
 int main(void)
 {
 	unsetenv("UK_VPS");
-	RUN(as_many_as_a_set_has_is_nothing_to_say);
-	RUN(more_are_said_once_and_left);
-	RUN(more_than_a_cpu_set_names);
-	RUN(the_user_who_chose_is_not_told);
-	RUN(nonsense_is_said_once);
+	RUN(up_to_256_cpus_print_no_message);
+	RUN(cpus_that_no_vp_uses_are_reported_once);
+	RUN(more_cpus_than_a_cpu_set_t_holds_are_counted);
+	RUN(a_chosen_number_of_vps_suppresses_the_message);
+	RUN(an_invalid_number_of_vps_is_reported_once_by_each_call);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who joins the youngest of the queue has it run at once (next_or_child in dispatch.c): a tree of
- * threads is walked in depth, and nobody else waits for its end. */
+/* A thread that joins the youngest thread of the queue runs it at once (next_or_child
+ * in dispatch.c). So a tree of threads runs depth first. Other threads still get their
+ * turn before the tree is done. */
 #include <sys/wait.h>
 #include <uk/uk.h>
 #include <unistd.h>
@@ -10,9 +11,10 @@
 #include "sched/vp.h"
 #include "test.h"
 
-enum { LEAVES = 4096, MOST = 1000 }; /* alive; in breadth a quarter of 8,192 */
+/* At most MOST threads are alive at a time. Breadth first, 2,048 would be. */
+enum { LEAVES = 4096, MOST = 1000 };
 
-static uk_vpset *set; /* one vp: plain counters will do */
+static uk_vpset *set; /* has one vp, so plain counters suffice */
 static long alive, most;
 
 struct range {
@@ -59,7 +61,7 @@ static void few_of_a_tree_are_alive_at_a_time(void)
 	CHECK_EQ(uk_thread_join(start(adds_up, &all), NULL), 0);
 	CHECK_EQ(all.sum, (long)LEAVES * (LEAVES + 1) / 2);
 	CHECK_EQ(alive, 0);
-	printf("%ld of %d were alive at most\n", most, 2 * LEAVES);
+	printf("at most %ld of %d threads were alive\n", most, 2 * LEAVES);
 #if UK_DEBUG
 	if (fuzz_on)
 		return;
@@ -83,7 +85,8 @@ static void *ends(void *arg)
 	return arg;
 }
 
-/* Two at a time: the one is in the lifo slot, the other is taken back from the ring. */
+/* Creates two threads at a time: one is in the lifo slot, the other is taken back from
+ * the ring. */
 static void *joins(void *arg)
 {
 	while (load_relaxed(&turns) < 100) {
@@ -95,7 +98,7 @@ static void *joins(void *arg)
 	return arg;
 }
 
-static void who_joins_for_ever_lets_others_have_their_turn(void)
+static void a_thread_that_always_joins_lets_others_have_their_turn(void)
 {
 	uk_thread *j = start(joins, NULL), *y = start(yields, NULL);
 
@@ -103,8 +106,9 @@ static void who_joins_for_ever_lets_others_have_their_turn(void)
 	CHECK_EQ(uk_thread_join(j, NULL), 0);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which knows no threads in the child of a fork */
-/* The others' turn ends at a place in the queue, and a child's queue begins anew. */
+#ifndef __SANITIZE_THREAD__ /* TSan knows no threads in a forked child */
+/* The turn of the other threads ends at a position in the queue. A forked child begins
+ * with a new queue. */
 static void *forks(void *arg)
 {
 	struct uk_vp *vp = set->vps[0];
@@ -125,7 +129,7 @@ static void *forks(void *arg)
 	return arg;
 }
 
-static void a_child_waits_for_no_turn_of_its_parents(void)
+static void a_forked_child_does_not_wait_for_a_turn_of_its_parent(void)
 {
 	CHECK_EQ(uk_thread_join(start(forks, NULL), NULL), 0);
 }
@@ -135,9 +139,9 @@ int main(void)
 {
 	CHECK_EQ(uk_vpset_create(&set, "one", 1, NULL, 0), 0);
 	RUN(few_of_a_tree_are_alive_at_a_time);
-	RUN(who_joins_for_ever_lets_others_have_their_turn);
+	RUN(a_thread_that_always_joins_lets_others_have_their_turn);
 #ifndef __SANITIZE_THREAD__
-	RUN(a_child_waits_for_no_turn_of_its_parents);
+	RUN(a_forked_child_does_not_wait_for_a_turn_of_its_parent);
 #endif
 	return 0;
 }

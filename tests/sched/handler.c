@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Law 3: a handler that interrupted user code of a user thread is switched nowhere, and what it
- * waits for holds up nobody. tests/model/signal.pml has the proof. */
+/* A signal handler that interrupts user code stays on its kernel thread, and a handler
+ * that waits delays no other thread. Modelled in tests/model/signal.pml. */
 #include <signal.h>
 #include <unistd.h>
 #include <uk/uk.h>
@@ -9,7 +9,7 @@
 #include "sched/handoff.h"
 #include "test.h"
 
-static uk_vpset *set; /* one vp */
+static uk_vpset *set; /* has one vp */
 static uk_sem sem;
 static int gate[2];
 static uint32_t runs, stop, posts_done;
@@ -37,7 +37,7 @@ static void on_signal(int sig UNUSED)
 	int tid = sys_gettid();
 
 	for (int i = 0; i < 3; i++) {
-		/* or a post has nobody to wake, and does not enter */
+		/* without a waiter, uk_sem_post would not enter the runtime */
 		while (!(load_acquire((const uint64_t *)(const void *)&sem) >> 32))
 			;
 		CHECK_EQ(uk_sem_post(&sem), 0);
@@ -46,7 +46,7 @@ static void on_signal(int sig UNUSED)
 	store_release(&posts_done, 1);
 }
 
-/* Its vp is gone, and somebody computes there. */
+/* Before the signal comes, the thread loses its vp to a thread that computes. */
 static void *is_interrupted(void *arg)
 {
 	char c;
@@ -64,7 +64,7 @@ static void a_handler_stays_on_its_carrier(void)
 	CHECK_EQ(sigaction(SIGURG, &sa, NULL), 0);
 	store_release(&runs, 0);
 	CHECK_EQ(uk_sem_init(&sem, 0), 0);
-	/* nobody takes the vp from o: who waits for it in the handler waits for us */
+	/* nothing takes the vp from o, so a handler that waits for it waits for us */
 	CHECK_EQ(uk_set_slice(set, 3600 * NS_PER_SEC), 0);
 	t = start(is_interrupted);
 	o = start(has_the_vp);
@@ -79,7 +79,8 @@ static void a_handler_stays_on_its_carrier(void)
 	CHECK_EQ(uk_thread_join(o, NULL), 0);
 }
 
-/* It has said that it is outside (depth), but not yet its carrier (exit_user). */
+/* The handler interrupts a thread that leaves the runtime: depth is 0 already, but the
+ * carrier is still marked as inside (exit_user). */
 static void *waits_in_a_handler(void *arg)
 {
 	struct timespec ms = { 0, NS_PER_MS };
@@ -101,7 +102,7 @@ static void *runs_meanwhile(void *arg)
 	return arg;
 }
 
-static void who_waits_in_one_that_came_at_the_door_loses_the_vp(void)
+static void a_handler_that_waits_while_its_thread_leaves_the_runtime_loses_the_vp(void)
 {
 	uk_thread *t, *o;
 
@@ -115,9 +116,9 @@ int main(void)
 {
 	CHECK_EQ(pipe(gate), 0);
 	CHECK_EQ(uk_vpset_create(&set, "one", 1, NULL, 0), 0);
-	RUN(who_waits_in_one_that_came_at_the_door_loses_the_vp);
+	RUN(a_handler_that_waits_while_its_thread_leaves_the_runtime_loses_the_vp);
 	if (SANITIZED)
-		SKIP("the sanitizer holds signals back until a call that it knows");
+		SKIP("the sanitizer delays signals until a call that it intercepts");
 	RUN(a_handler_stays_on_its_carrier);
 	return 0;
 }

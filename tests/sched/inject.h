@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine that has no more: the n-th system call that asks the kernel for memory, a kernel
- * thread or a descriptor fails, or all from the n-th on. From outside, by ptrace and a seccomp
- * filter that stops at those calls: so libc's own are among them. */
+/* Simulates a machine that is out of resources: the n-th system call that asks the
+ * kernel for memory, a kernel thread or a file descriptor fails, or all from the n-th
+ * on. A tracer (ptrace) does this with a seccomp filter that stops at these calls, so
+ * it covers libc's own calls, too. */
 #ifndef TESTS_INJECT_H
 #define TESTS_INJECT_H
 
@@ -20,12 +21,12 @@
 
 #include "test.h"
 
-#define MARK 0x5aba /* getpgid(MARK): begin, and the next time end */
+#define MARK 0x5aba /* the first getpgid(MARK) begins, the next one ends */
 
 struct inject {
-	unsigned nth; /* 0: only count */
-	bool all;     /* from that one on */
-	/* found */
+	unsigned nth; /* 0: count only */
+	bool all;     /* refuse all from the nth on */
+	/* results */
 	unsigned asked;
 	bool on;
 };
@@ -65,7 +66,7 @@ static inline void inject_refuse(pid_t tid, struct user_regs_struct *r)
 {
 	long nr = (long)r->orig_rax;
 
-	/* brk fails by doing nothing */
+	/* brk reports failure by an unchanged break */
 	r->rax = nr == SYS_brk                         ? 0
 		 : nr == SYS_clone || nr == SYS_clone3 ? -(unsigned long)EAGAIN
 						       : -(unsigned long)ENOMEM;
@@ -92,7 +93,7 @@ static inline void inject_look(struct inject *in, pid_t tid)
 }
 #endif
 
-/* The child's exit status, as wait(2) gives it. */
+/* Runs body in a traced child and returns its exit status, as wait(2) gives it. */
 static inline int inject_run(struct inject *in, void (*body)(void))
 {
 	pid_t pid = fork(), tid;
@@ -128,11 +129,11 @@ static inline int inject_run(struct inject *in, void (*body)(void))
 			inject_look(in, tid);
 #endif
 		if (sig == SIGTRAP ||
-		    sig == SIGSTOP) /* events; a thread's first stop */
+		    sig == SIGSTOP) /* events; the first stop of a thread */
 			sig = 0;
 		ptrace(PTRACE_CONT, tid, 0, sig);
 	}
-	CHECK(false && "the child was lost");
+	CHECK(false && "waitpid did not report the child");
 	return 1;
 }
 

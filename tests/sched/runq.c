@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run queue of a vp, by itself: order, the overflow, and thieves. Every thread that is
- * put in comes out once. */
+/* The run queue of a vp alone: order, overflow and thieves. Each thread that is put in
+ * comes out once. */
 #include "sched/runq.h"
 
 #include <pthread.h>
@@ -23,14 +23,15 @@ static long nth(const struct uk_thread *t)
 	return t ? t - threads : -1;
 }
 
-/* As the dispatcher does: the ring, refilled when it is empty. It must not say that there is
- * nothing while the overflow, which thieves do not reach, has something. */
+/* Pops as the dispatcher does: from the ring, refilled when it is empty. It must not
+ * return NULL while the overflow has threads, because thieves do not reach the
+ * overflow. */
 static struct uk_thread *next(void)
 {
 	return runq_pop_fifo(&q);
 }
 
-/* Both kinds of queue, and indices that wrap in the middle. */
+/* Runs body on both kinds of queue, and with indices that wrap around in the middle. */
 static void each(void (*body)(void))
 {
 	anew(false, 0);
@@ -70,7 +71,7 @@ static void over_the_edge(void)
 	CHECK_EQ(q.over.n, N - RUNQ_SIZE);
 	for (int i = 0; i < 10; i++)
 		CHECK_EQ(nth(next()), i);
-	/* there is room in the ring, but who came before waits behind it */
+	/* the ring has a free place, but earlier threads wait in the overflow */
 	runq_push(&q, &threads[0]);
 	CHECK_EQ(q.over.n, N - RUNQ_SIZE + 1);
 	for (int i = 10; i < N; i++)
@@ -80,7 +81,7 @@ static void over_the_edge(void)
 	CHECK_EQ(q.over.n, 0);
 }
 
-static void what_overflows_keeps_its_turn(void)
+static void threads_that_overflow_keep_their_turn(void)
 {
 	each(over_the_edge);
 }
@@ -90,7 +91,7 @@ static void hot_slot(void)
 	CHECK(!runq_take_lifo(&q));
 	runq_push(&q, &threads[0]);
 	runq_push_lifo(&q, &threads[1]);
-	CHECK_EQ(runq_len(&q), 1); /* it is not counted */
+	CHECK_EQ(runq_len(&q), 1); /* the lifo slot is not counted */
 	runq_push_lifo(&q, &threads[2]);
 	CHECK_EQ(runq_len(&q), 2);
 	CHECK_EQ(nth(runq_take_lifo(&q)), 2);
@@ -100,7 +101,7 @@ static void hot_slot(void)
 	CHECK(!next());
 }
 
-static void the_latest_runs_next_and_pushes_its_elder_to_the_tail(void)
+static void the_latest_runs_next_and_moves_the_previous_one_to_the_tail(void)
 {
 	each(hot_slot);
 }
@@ -121,7 +122,7 @@ static void back_again(void)
 	CHECK(!next());
 }
 
-static void the_youngest_is_taken_back_and_none_else(void)
+static void only_the_youngest_can_be_taken_back(void)
 {
 	each(back_again);
 }
@@ -147,10 +148,10 @@ static void a_thief_takes_the_older_half(void)
 	CHECK_EQ(runq_steal(&q, out, 10), 0);
 }
 
-/* --- an owner and two thieves --- */
+/* --- the owner and two thieves --- */
 
 enum { ROUNDS = SANITIZED ? 8 : 60 };
-static uint32_t times[N]; /* how often each came out; atomic */
+static uint32_t times[N]; /* how often each thread came out; atomic */
 static uint32_t over;
 static uint64_t stolen;
 
@@ -197,7 +198,7 @@ static void owner_round(unsigned round)
 	while ((t = runq_take_lifo(&q)) || (t = next()))
 		out_comes(t);
 	for (int i = 0; i < N; i++) {
-		while (load_relaxed(&times[i]) < want) /* a thief has it in hand */
+		while (load_relaxed(&times[i]) < want) /* a thief will count it */
 			sched_yield();
 		CHECK_EQ(load_relaxed(&times[i]), want);
 	}
@@ -223,9 +224,9 @@ static void two_thieves_and_the_owner_share_without_loss(void)
 int main(void)
 {
 	RUN(first_in_is_first_out);
-	RUN(what_overflows_keeps_its_turn);
-	RUN(the_latest_runs_next_and_pushes_its_elder_to_the_tail);
-	RUN(the_youngest_is_taken_back_and_none_else);
+	RUN(threads_that_overflow_keep_their_turn);
+	RUN(the_latest_runs_next_and_moves_the_previous_one_to_the_tail);
+	RUN(only_the_youngest_can_be_taken_back);
 	RUN(a_thief_takes_the_older_half);
 	RUN(two_thieves_and_the_owner_share_without_loss);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who finds no memory waits for what the vps have cached: parked, until the last of them gives,
- * however long that takes, and is not woken before. */
+/* A thread that finds no memory waits for the caches of the vps. It parks until the
+ * last vp has given, however long that takes, and is not woken before. */
 #include <uk/uk.h>
 
 #include "mem/scarce.h"
@@ -22,7 +22,7 @@ static uk_thread *start(uk_vpset *set, void *(*fn)(void *))
 	return t;
 }
 
-/* Its vp cannot give. */
+/* The vp of this thread cannot give. */
 static void *computes(void *arg)
 {
 	store_release(&computing, 1);
@@ -46,7 +46,7 @@ static uint64_t switches(void)
 	return load_relaxed(&mine->vps[0]->count.switches);
 }
 
-static void who_waits_for_memory_sleeps(void)
+static void a_thread_that_waits_for_memory_sleeps(void)
 {
 	uk_thread *hog = start(theirs, computes), *t;
 	uint64_t was;
@@ -71,8 +71,8 @@ static void *gathers_again(void *arg)
 	return gathers(arg);
 }
 
-/* Nobody computes: all vps are asleep, and the last one that gives wakes who waits. */
-static void sleeping_vps_give(void)
+/* No thread computes, so all vps sleep. The last one that gives wakes the waiter. */
+static void sleeping_vps_give_their_caches(void)
 {
 	for (int i = 0; i < MOMENTS; i++) {
 		store_release(&gathered, 0);
@@ -85,14 +85,14 @@ static void sleeping_vps_give(void)
 int main(void)
 {
 	if (UK_HOSTILE || getenv("UK_FUZZ"))
-		SKIP("the fuzzer switches by itself");
-	setenv("UK_TRIM", "0", 1); /* the keeper's round ends the scarcity */
+		SKIP("the fuzzer adds switches of its own");
+	setenv("UK_TRIM", "0", 1); /* the keeper would end the scarcity */
 	CHECK_EQ(uk_init(), 0);
 	CHECK_EQ(uk_vpset_create(&mine, "mine", 1, NULL, 0), 0);
 	CHECK_EQ(uk_vpset_create(&theirs, "theirs", 1, NULL, 0), 0);
-	lock_acquire(&watch_lock); /* or the monitor takes the vp from who computes */
-	RUN(who_waits_for_memory_sleeps);
+	lock_acquire(&watch_lock); /* or the monitor hands off the vp that computes */
+	RUN(a_thread_that_waits_for_memory_sleeps);
 	lock_release(&watch_lock);
-	RUN(sleeping_vps_give);
+	RUN(sleeping_vps_give_their_caches);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who starts the runtime with timer slack has sleeps that come together, and never early. */
+/* A runtime that is started with timer slack combines sleeps that end at about the same
+ * time, and ends none early. */
 #include <sys/prctl.h>
 #include <uk/uk.h>
 
@@ -18,8 +19,9 @@ static void *sleeps(void *arg)
 	return NULL;
 }
 
-/* Each serves those of 4 ms; on a machine that is busy they come together all the same. */
-static void a_crowd_is_served_by_few_sleeps(void)
+/* One sleep of the carrier serves all deadlines within 4 ms. On a busy machine it
+ * serves even more. */
+static void a_carrier_serves_many_deadlines_with_few_sleeps(void)
 {
 	static uk_thread *t[MANY];
 	uk_attr a = UK_ATTR_INIT;
@@ -43,6 +45,6 @@ static void a_crowd_is_served_by_few_sleeps(void)
 int main(void)
 {
 	CHECK_EQ(prctl(PR_SET_TIMERSLACK, (unsigned long)SLACK), 0);
-	RUN(a_crowd_is_served_by_few_sleeps);
+	RUN(a_carrier_serves_many_deadlines_with_few_sleeps);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A start that finds no memory or no kernel thread is an error, leaves nothing behind, and
- * another start may succeed. Whatever is asked of the kernel is refused, one by one. */
+/* A start that gets no memory or no kernel thread returns an error and leaves nothing
+ * behind, and a later start may succeed. The tests refuse each system call that asks
+ * the kernel for a resource, one after another. */
 #include <dirent.h>
 #include <sys/resource.h>
 #include <uk/uk.h>
@@ -9,7 +10,7 @@
 #include "sched/vp.h"
 #include "thread/tls.h"
 
-static const char *method; /* thread blocks, where nothing lacks */
+static const char *method; /* of making thread blocks, if nothing is refused */
 static const char *engine;
 
 static unsigned entries(const char *dir)
@@ -24,7 +25,7 @@ static unsigned entries(const char *dir)
 	return n;
 }
 
-/* What is open, a line each: whoever finds a difference can name it. */
+/* The open files, a line each, so that a failure can print the difference. */
 struct files {
 	unsigned n;
 	char what[16384];
@@ -60,7 +61,7 @@ static void files_are_as(const struct files *before)
 	CHECK_EQ(now.n, before->n);
 }
 
-/* Joined threads may be seen for a moment more. */
+/* Threads that were joined may stay in /proc for a moment. */
 static void until_alone(void)
 {
 	while (entries("/proc/self/task") > 3)
@@ -90,7 +91,7 @@ static void works(void)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }
 
-static bool lacks(int r)
+static bool is_shortage(int r)
 {
 	return r == -ENOMEM || r == -EAGAIN;
 }
@@ -107,7 +108,7 @@ static void starts(void)
 	r = uk_init();
 	inject_mark();
 	if (r) {
-		CHECK(lacks(r));
+		CHECK(is_shortage(r));
 		until_alone();
 		files_are_as(&files);
 		CHECK(!vpset_default && !vp_count_all);
@@ -115,7 +116,7 @@ static void starts(void)
 	}
 	if (method) {
 		CHECK(!strcmp(tls_method(), method));
-		/* where both will do, the refused call may have been a ring's */
+		/* without UK_REACTOR, a refused call for the ring means epoll */
 		CHECK(!getenv("UK_REACTOR") || !strcmp(uk_reactor_name(), engine));
 	}
 	works();
@@ -136,7 +137,7 @@ static void makes_a_set(void)
 	r = uk_vpset_create(&s, "more", 3, NULL, UK_VPSET_NET | UK_VPSET_IO);
 	inject_mark();
 	if (r) {
-		CHECK(lacks(r));
+		CHECK(is_shortage(r));
 		files_are_as(&files);
 		CHECK_EQ(vp_count_all, vps);
 		CHECK_EQ(uk_vpset_create(&s, "more", 3, NULL, 0), 0);
@@ -154,7 +155,7 @@ static unsigned refuse(unsigned nth, bool all, void (*body)(void))
 		SKIP("ptrace is not permitted here");
 	if (status)
 		fprintf(stderr, "call %u%s refused\n", nth,
-			all ? " and all others" : "");
+			all ? " and all later ones" : "");
 	CHECK_EQ(status, 0);
 	return in.asked;
 }
@@ -171,12 +172,12 @@ static void each_refused(void (*body)(void))
 	printf("(%u calls)\n", n);
 }
 
-static void whatever_is_refused_a_start_succeeds_or_fails_whole(void)
+static void a_start_succeeds_or_leaves_nothing_whatever_call_is_refused(void)
 {
 	each_refused(starts);
 }
 
-static void a_set_too(void)
+static void a_set_is_created_or_leaves_nothing_whatever_call_is_refused(void)
 {
 	each_refused(makes_a_set);
 }
@@ -218,7 +219,7 @@ static void with_few_threads(void)
 	works();
 }
 
-static void no_thread_is_left_to_the_user(void)
+static void a_start_fails_if_the_user_may_create_no_thread(void)
 {
 	in_a_child(with_few_threads);
 }
@@ -252,7 +253,7 @@ static void with_little_memory(void)
 	works();
 }
 
-static void address_space_comes_little_by_little(void)
+static void a_start_succeeds_once_the_address_space_suffices(void)
 {
 	in_a_child(with_little_memory);
 }
@@ -261,26 +262,26 @@ static uk_sem sem = UK_SEM_INIT(0);
 static uk_mutex mutex = UK_MUTEX_INIT;
 static uk_rwlock rwlock = UK_RWLOCK_INIT;
 
-/* Whoever comes first starts the runtime; what can tell of an error does. */
+/* The first call starts the runtime, and returns the error if it can return one. */
 static void calls_of_all_kinds(void)
 {
 	uk_thread *t;
 	char c;
 
 	soft_limit(RLIMIT_AS, 4096);
-	CHECK(lacks(uk_thread_create(&t, NULL, writes, NULL)));
-	CHECK(lacks(uk_sleep(1)));
-	CHECK(lacks((int)uk_read(0, &c, 1)));
-	CHECK(lacks((int)uk_recv(0, &c, 1, 0)));
-	CHECK(lacks(uk_socket(1, 1, 0)));
-	CHECK(lacks(uk_open("/dev/null", 0, 0)));
-	CHECK(lacks(uk_wait(0, 1, 0)));
-	CHECK(lacks(uk_sem_wait(&sem)));
-	CHECK(lacks(uk_stack_limit(10)));
-	CHECK(lacks(uk_mutex_lock(&mutex)));
-	CHECK(lacks(uk_mutex_trylock(&mutex)));
-	CHECK(lacks(uk_rwlock_wrlock(&rwlock)));
-	CHECK(lacks(uk_rwlock_trywrlock(&rwlock)));
+	CHECK(is_shortage(uk_thread_create(&t, NULL, writes, NULL)));
+	CHECK(is_shortage(uk_sleep(1)));
+	CHECK(is_shortage((int)uk_read(0, &c, 1)));
+	CHECK(is_shortage((int)uk_recv(0, &c, 1, 0)));
+	CHECK(is_shortage(uk_socket(1, 1, 0)));
+	CHECK(is_shortage(uk_open("/dev/null", 0, 0)));
+	CHECK(is_shortage(uk_wait(0, 1, 0)));
+	CHECK(is_shortage(uk_sem_wait(&sem)));
+	CHECK(is_shortage(uk_stack_limit(10)));
+	CHECK(is_shortage(uk_mutex_lock(&mutex)));
+	CHECK(is_shortage(uk_mutex_trylock(&mutex)));
+	CHECK(is_shortage(uk_rwlock_wrlock(&rwlock)));
+	CHECK(is_shortage(uk_rwlock_trywrlock(&rwlock)));
 	soft_limit(RLIMIT_AS, RLIM_INFINITY);
 	CHECK_EQ(uk_sleep(1), 0);
 	CHECK_EQ(uk_mutex_lock(&mutex), 0);
@@ -290,7 +291,7 @@ static void calls_of_all_kinds(void)
 	works();
 }
 
-static void the_first_call_tells_of_it(void)
+static void the_first_call_returns_the_error_of_the_start(void)
 {
 	in_a_child(calls_of_all_kinds);
 }
@@ -298,7 +299,7 @@ static void the_first_call_tells_of_it(void)
 static void as_it_is(void)
 {
 	CHECK_EQ(uk_init(), 0);
-	/* the address is the same in the children to come */
+	/* the library has the same address in later children */
 	CHECK_EQ(write(p[1], &(const char *){ tls_method() }, sizeof(method)),
 		 sizeof(method));
 	CHECK_EQ(write(p[1], &(const char *){ uk_reactor_name() }, sizeof(engine)),
@@ -308,18 +309,18 @@ static void as_it_is(void)
 int main(void)
 {
 	if (SANITIZED)
-		SKIP("a sanitizer's runtime asks for memory, too");
-	RUN(no_thread_is_left_to_the_user);
-	RUN(address_space_comes_little_by_little);
-	RUN(the_first_call_tells_of_it);
+		SKIP("a sanitizer's runtime asks for memory itself");
+	RUN(a_start_fails_if_the_user_may_create_no_thread);
+	RUN(a_start_succeeds_once_the_address_space_suffices);
+	RUN(the_first_call_returns_the_error_of_the_start);
 #if !defined(__x86_64__)
-	SKIP("on this processor no call can be refused from outside");
+	SKIP("system calls can be refused on x86-64 only");
 #endif
 	CHECK_EQ(pipe(p), 0);
 	in_a_child(as_it_is);
 	CHECK_EQ(read(p[0], &method, sizeof(method)), sizeof(method));
 	CHECK_EQ(read(p[0], &engine, sizeof(engine)), sizeof(engine));
-	RUN(whatever_is_refused_a_start_succeeds_or_fails_whole);
-	RUN(a_set_too);
+	RUN(a_start_succeeds_or_leaves_nothing_whatever_call_is_refused);
+	RUN(a_set_is_created_or_leaves_nothing_whatever_call_is_refused);
 	return 0;
 }

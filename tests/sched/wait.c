@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wait word (thread.h has its table; tests/model/park.pml the proof), each transition on
- * the real code: by user threads and by kernel threads, and all of them at once. */
+/* The wait word (its states are in thread.h, the model in tests/model/park.pml): each
+ * transition of the real code, by user threads and by kernel threads, first one by one
+ * and then all at once. */
 #include <uk/uk.h>
 
 #include "base/sys.h"
 #include "sched/sched.h"
 #include "test.h"
 
-/* For who fires: whom, which wait, how far the waiter is. */
+/* Read by the threads that fire: the waiter, its token, and how far it is. */
 static struct uk_thread *waiter;
 static uint64_t token;
 static uint32_t step;
@@ -26,7 +27,7 @@ static void on_both(void *(*body)(void *))
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
-/* --- alone --- */
+/* --- one thread --- */
 
 static void *fires_itself(void *arg)
 {
@@ -41,19 +42,19 @@ static void *fires_itself(void *arg)
 	is(t, W_ARMED);
 	CHECK(wait_fire(t, tok, 77));
 	is(t, W_FIRED);
-	CHECK(!wait_fire(t, tok, WAKE_OK)); /* one wins */
+	CHECK(!wait_fire(t, tok, WAKE_OK)); /* only one fire wins */
 	CHECK_EQ(wait_park(t, tok, TIME_NEVER), 77);
 	is(t, W_IDLE);
 	CHECK(!wait_fire(t, tok, WAKE_OK)); /* too late */
 	CHECK(wait_begin(t, WAIT_FUTEX, NULL) != tok);
-	CHECK(!wait_fire(t, tok, WAKE_OK)); /* for another wait */
+	CHECK(!wait_fire(t, tok, WAKE_OK)); /* of another wait */
 	tok = W_TOKEN(load_acquire(&t->wait));
 	CHECK(wait_abandon(t, tok, NULL));
 	rt_exit();
 	return arg;
 }
 
-static void who_is_fired_before_it_parks_does_not_park(void)
+static void a_thread_that_is_fired_before_it_parks_does_not_park(void)
 {
 	on_both(fires_itself);
 }
@@ -76,7 +77,7 @@ static void *abandons(void *arg)
 	return arg;
 }
 
-static void a_wait_is_given_up_unless_it_was_fired(void)
+static void a_wait_can_be_abandoned_unless_it_was_fired(void)
 {
 	on_both(abandons);
 }
@@ -101,7 +102,7 @@ static void *is_timed_out(void *arg)
 	CHECK_EQ(waits(t, false, now + NS_PER_MS), WAKE_TIMEOUT);
 	CHECK(sys_now() >= now + NS_PER_MS);
 	CHECK_EQ(waits(t, true, sys_now() + NS_PER_MS), WAKE_TIMEOUT);
-	/* the thread's own deadline, if it is earlier, and not for who does not heed it */
+	/* an earlier deadline of the thread counts, except in an uncancelable wait */
 	t->deadline = sys_now();
 	CHECK_EQ(waits(t, false, TIME_NEVER), WAKE_TIMEOUT);
 	now = sys_now();
@@ -112,7 +113,7 @@ static void *is_timed_out(void *arg)
 	return arg;
 }
 
-static void the_clock_fires_and_not_before(void)
+static void a_wait_times_out_at_its_deadline_and_not_before(void)
 {
 	on_both(is_timed_out);
 }
@@ -124,7 +125,7 @@ static void *is_cancelled(void *arg)
 	CHECK_EQ(uk_thread_cancel(t), 0);
 	CHECK_EQ(waits(t, false, TIME_NEVER), WAKE_CANCEL);
 	CHECK_EQ(waits(t, false, TIME_NEVER),
-		 WAKE_CANCEL); /* every one, until cleared */
+		 WAKE_CANCEL); /* each wait, until cleared */
 	CHECK_EQ(waits(t, true, sys_now()), WAKE_TIMEOUT);
 	CHECK_EQ(uk_thread_cancel_clear(), 1);
 	CHECK_EQ(waits(t, false, sys_now()), WAKE_TIMEOUT);
@@ -132,12 +133,12 @@ static void *is_cancelled(void *arg)
 	return arg;
 }
 
-static void who_is_cancelled_does_not_wait(void)
+static void a_cancelled_thread_does_not_wait(void)
 {
 	on_both(is_cancelled);
 }
 
-/* --- parked, and somebody else --- */
+/* --- a parked thread and another one --- */
 
 static bool stubborn;
 
@@ -179,7 +180,7 @@ static void *readies(void *arg)
 	return arg;
 }
 
-static void who_is_parked_is_fired_once_by_anybody(void)
+static void any_thread_may_fire_a_parked_thread_but_only_once(void)
 {
 	on_both(readies);
 }
@@ -203,12 +204,12 @@ static void *cancels(void *arg)
 	return arg;
 }
 
-static void a_cancel_wakes_who_heeds_it(void)
+static void a_cancel_ends_a_wait_unless_it_is_uncancelable(void)
 {
 	on_both(cancels);
 }
 
-static void who_is_suspended_runs_when_both_say_so(void)
+static void a_suspended_thread_runs_once_it_is_fired_and_resumed(void)
 {
 	unsigned why = 0;
 	uk_thread *t = parked(&why);
@@ -218,7 +219,7 @@ static void who_is_suspended_runs_when_both_say_so(void)
 	is(waiter, W_FIRED);
 	for (int i = 0; i < 5; i++) {
 		uk_sleep(UK_MS);
-		is(waiter, W_FIRED); /* nobody queues it */
+		is(waiter, W_FIRED); /* no thread queues it */
 	}
 	CHECK_EQ(uk_thread_resume(t), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
@@ -228,7 +229,7 @@ static void who_is_suspended_runs_when_both_say_so(void)
 /* --- all at once --- */
 
 enum { ROUNDS = 20000, FIRERS = 2 };
-static uint64_t shared_token; /* 0: over */
+static uint64_t shared_token; /* UINT64_MAX: the race is over */
 static struct uk_thread *racer;
 static uint64_t wins;
 
@@ -286,7 +287,7 @@ static void *races(void *arg)
 	return arg;
 }
 
-static void firers_clock_and_waiter_agree_on_who_won(void)
+static void firers_clock_and_waiter_agree_on_the_winner(void)
 {
 	on_both(races);
 }
@@ -294,13 +295,13 @@ static void firers_clock_and_waiter_agree_on_who_won(void)
 int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
-	RUN(who_is_fired_before_it_parks_does_not_park);
-	RUN(a_wait_is_given_up_unless_it_was_fired);
-	RUN(the_clock_fires_and_not_before);
-	RUN(who_is_cancelled_does_not_wait);
-	RUN(who_is_parked_is_fired_once_by_anybody);
-	RUN(a_cancel_wakes_who_heeds_it);
-	RUN(who_is_suspended_runs_when_both_say_so);
-	RUN(firers_clock_and_waiter_agree_on_who_won);
+	RUN(a_thread_that_is_fired_before_it_parks_does_not_park);
+	RUN(a_wait_can_be_abandoned_unless_it_was_fired);
+	RUN(a_wait_times_out_at_its_deadline_and_not_before);
+	RUN(a_cancelled_thread_does_not_wait);
+	RUN(any_thread_may_fire_a_parked_thread_but_only_once);
+	RUN(a_cancel_ends_a_wait_unless_it_is_uncancelable);
+	RUN(a_suspended_thread_runs_once_it_is_fired_and_resumed);
+	RUN(firers_clock_and_waiter_agree_on_the_winner);
 	return 0;
 }

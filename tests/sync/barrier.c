@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barrier, once, and the locks of the vp level. */
+/* Barrier, once, and the spinning locks (uk_spin and uk_fifo). */
 #include "bed.h"
 
 static uk_barrier b;
@@ -18,12 +18,12 @@ static void one_by_one_through_all_phases(unsigned i, struct rng *r)
 		ret = uk_barrier_wait(&b);
 		CHECK(ret == 0 || ret == 1);
 		ADD(&serial[p], ret);
-		for (int k = 0; k < 8; k++) /* nobody is behind */
+		for (int k = 0; k < 8; k++) /* no thread is a phase behind */
 			CHECK(GET(&phase_of[k]) >= p);
 	}
 }
 
-static void nobody_passes_before_all_have_arrived(void)
+static void no_thread_passes_before_all_have_arrived(void)
 {
 	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
 
@@ -75,7 +75,7 @@ static void a_timeout_or_cancel_takes_the_arrival_back(void)
 
 static long passes;
 
-/* Everybody who passes was one of exactly n in his round. */
+/* Each thread that passes is one of exactly three in its round. */
 static void arrive_with_tight_deadlines(unsigned i, struct rng *r)
 {
 	(void)i;
@@ -140,7 +140,7 @@ static void init_quickly(void)
 	ADD(&inits, 1);
 }
 
-/* Two meet at each: the second comes while fn runs, ends or has just ended. */
+/* Two threads meet at each once: the second comes while fn runs, or as it ends. */
 static void race_through_many(unsigned i, struct rng *r)
 {
 	(void)i;
@@ -156,7 +156,7 @@ static void race_through_many(unsigned i, struct rng *r)
 	}
 }
 
-static void once_survives_a_race(void)
+static void once_runs_once_in_a_race(void)
 {
 	crew_run(2, ALL_USER, race_through_many);
 	CHECK_EQ(inits, MANY);
@@ -189,7 +189,7 @@ static void a_cancelled_initialiser_still_completes(void)
 	EVENTUALLY(GET(&made) == 1);
 	CHECK_EQ(uk_thread_create(&waiter, NULL, run_init, NULL), 0);
 	EVENTUALLY(GET(&once.state) == 2);
-	CHECK_EQ(uk_thread_cancel(waiter), 0); /* it waits on all the same */
+	CHECK_EQ(uk_thread_cancel(waiter), 0); /* it goes on waiting all the same */
 	settle_down();
 	CHECK_EQ(uk_thread_cancel(t), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
@@ -229,7 +229,7 @@ static void fifo_alone(unsigned i, struct rng *r)
 	}
 }
 
-static void the_spinning_locks_exclude(void)
+static void the_spinning_locks_exclude_other_threads(void)
 {
 	counter = 0;
 	crew_run(4, MIXED, spin_alone);
@@ -243,13 +243,13 @@ static void the_spinning_locks_exclude(void)
 int main(void)
 {
 	bed_init();
-	RUN(nobody_passes_before_all_have_arrived);
+	RUN(no_thread_passes_before_all_have_arrived);
 	RUN(a_barrier_of_one_never_waits);
 	RUN(a_timeout_or_cancel_takes_the_arrival_back);
 	RUN(a_timeout_that_meets_the_opening_counts_once);
 	RUN(once_runs_once_and_all_wait_for_it);
-	RUN(once_survives_a_race);
+	RUN(once_runs_once_in_a_race);
 	RUN(a_cancelled_initialiser_still_completes);
-	RUN(the_spinning_locks_exclude);
+	RUN(the_spinning_locks_exclude_other_threads);
 	return 0;
 }

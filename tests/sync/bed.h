@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers of the sync tests: a seed, crews of user and foreign threads, eventually. */
+/* Helpers of the sync tests: a seed, crews of user and foreign threads, and waiting for
+ * a condition. */
 #ifndef TESTS_SYNC_BED_H
 #define TESTS_SYNC_BED_H
 
@@ -20,7 +21,7 @@
 
 static uint64_t bed_seed;
 
-/* Print the seed, so that a failure can be run again with UK_SEED. */
+/* Prints the seed, so that UK_SEED can repeat a failed run. */
 static inline void bed_init(void)
 {
 	const char *s = getenv("UK_SEED");
@@ -115,7 +116,7 @@ static inline void crew_run(unsigned n, unsigned foreign,
 	crew_join(&c);
 }
 
-/* Wait until cond holds. */
+/* Waits until cond holds. */
 #define EVENTUALLY(cond)                                                               \
 	do {                                                                           \
 		uk_time limit_ = uk_after(HANG_NS);                                    \
@@ -125,7 +126,7 @@ static inline void crew_run(unsigned n, unsigned foreign,
 		}                                                                      \
 	} while (0)
 
-/* The same without sleeping between looks: for what happens in microseconds. */
+/* The same without sleeping, for conditions that hold within microseconds. */
 #define SOON(cond)                                                                     \
 	do {                                                                           \
 		uk_time limit_ = uk_after(HANG_NS);                                    \
@@ -135,7 +136,7 @@ static inline void crew_run(unsigned n, unsigned foreign,
 		}                                                                      \
 	} while (0)
 
-/* Let a thread that has announced itself get to its park. */
+/* Gives a thread that has announced itself time to park. */
 static inline void settle_down(void)
 {
 	uk_sleep(5 * UK_MS);

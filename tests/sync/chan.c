@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Channels: order and bounds, waits that end early, close, and transfers that lose
+ * nothing. */
 #include "bed.h"
 
-/* A request that cannot be met shall fail, under sanitizers, too. */
+/* A request for too much memory returns NULL under a sanitizer, too. */
 const char *__tsan_default_options(void);
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void)
@@ -27,7 +29,7 @@ static void create_checks_its_arguments(void)
 static void a_ring_keeps_the_order_and_its_bounds(void)
 {
 	CHECK_EQ(uk_chan_create(&c, sizeof(int), 3), 0);
-	for (int round = 0; round < 5; round++) { /* wraps */
+	for (int round = 0; round < 5; round++) { /* the ring wraps around */
 		int v;
 
 		for (int i = 0; i < 3; i++)
@@ -103,7 +105,7 @@ static void a_rendezvous_waits_for_its_partner(void)
 	uk_chan_destroy(c);
 }
 
-static void room_in_the_ring_lets_a_waiting_sender_go(void)
+static void a_receive_lets_a_sender_that_waits_for_a_full_ring_go_on(void)
 {
 	uk_thread *t;
 	long v = 1;
@@ -132,7 +134,7 @@ static void *be_cancelled(void *arg)
 	return NULL;
 }
 
-static void cancel_ends_both_ways(void)
+static void cancel_ends_a_send_and_a_receive(void)
 {
 	for (uintptr_t way = 0; way < 2; way++) {
 		uk_thread *t;
@@ -143,7 +145,7 @@ static void cancel_ends_both_ways(void)
 		settle_down();
 		CHECK_EQ(uk_thread_cancel(t), 0);
 		CHECK_EQ(uk_thread_join(t, NULL), 0);
-		/* nobody is left in the queues */
+		/* no thread is left in the queues */
 		CHECK_EQ(uk_chan_trysend(c, &v), -EAGAIN);
 		CHECK_EQ(uk_chan_tryrecv(c, &v), -EAGAIN);
 		uk_chan_destroy(c);
@@ -161,7 +163,7 @@ static void wait_for_close(unsigned i, struct rng *r)
 	ADD(&hung_up, 1);
 }
 
-static void close_ends_all_and_lets_the_rest_drain(void)
+static void close_ends_all_waits_and_what_is_in_the_ring_can_be_received(void)
 {
 	struct crew crew;
 	long v = 7;
@@ -169,7 +171,7 @@ static void close_ends_all_and_lets_the_rest_drain(void)
 	CHECK_EQ(uk_chan_create(&c, sizeof(long), 2), 0);
 	CHECK_EQ(uk_chan_send(c, &v), 0);
 	CHECK_EQ(uk_chan_send(c, &v), 0);
-	crew_start(&crew, 4, MIXED, wait_for_close); /* senders to a full ring */
+	crew_start(&crew, 4, MIXED, wait_for_close); /* senders; the ring is full */
 	settle_down();
 	CHECK_EQ(uk_chan_close(c), 0);
 	crew_join(&crew);
@@ -210,8 +212,8 @@ static void close_wakes_receivers(void)
 	uk_chan_destroy(c);
 }
 
-/* -- every element once: each value 0..N-1 is sent once by somebody and marked by whoever
- * gets it; the order of one sender is kept for one receiver -- */
+/* -- Each value 0..N-1 is sent once, and each receiver marks what it gets. A receiver
+ * gets the values of one sender in order. -- */
 
 #define PER_SENDER 2000
 #define SENDERS 4
@@ -303,7 +305,7 @@ static void *exchange_under_cancel(void *arg)
 	return NULL;
 }
 
-static void a_cancel_that_meets_the_hand_over_loses_nothing(void)
+static void a_cancel_during_a_transfer_loses_nothing(void)
 {
 	struct rng r = { bed_seed };
 
@@ -333,8 +335,9 @@ static void a_cancel_that_meets_the_hand_over_loses_nothing(void)
 
 static long in_flight;
 
-/* 0 sends, 1 receives, users both; 2, foreign, comes in between and takes the channel's
- * bias to the only vp away (UK_VPS=1), in whatever the two are just doing. */
+/* User thread 0 sends and user thread 1 receives. Thread 2 is foreign: on a single vp
+ * (UK_VPS=1) it takes away the channel's bias to this vp, at any moment of the
+ * transfer. */
 static void ping_and_intrude(unsigned i, struct rng *r)
 {
 	long v = 1;
@@ -358,7 +361,7 @@ static void ping_and_intrude(unsigned i, struct rng *r)
 	}
 }
 
-static void an_intruder_finds_the_channel_whole(void)
+static void a_foreign_thread_finds_the_channel_consistent_at_any_moment(void)
 {
 	for (size_t n = 0; n < 500; n++) {
 		in_flight = 0;
@@ -378,8 +381,9 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-/* The usual pattern: a channel for one answer, destroyed by who got it. */
-static void who_got_the_answer_may_destroy_the_channel(void)
+/* The usual pattern: a channel for one answer, which the receiver of the answer
+ * destroys. */
+static void the_receiver_of_the_answer_may_destroy_the_channel(void)
 {
 	for (int i = 0; i < 200; i++) {
 		uk_chan *reply;
@@ -389,7 +393,7 @@ static void who_got_the_answer_may_destroy_the_channel(void)
 		CHECK_EQ(uk_chan_create(&reply, sizeof(long), i % 2), 0);
 		CHECK_EQ(uk_thread_create(&t, NULL, answer, reply), 0);
 		CHECK_EQ(uk_chan_recv(reply, &v), 0);
-		uk_chan_destroy(reply); /* ASan looks */
+		uk_chan_destroy(reply); /* ASan reports a use after free */
 		CHECK_EQ(uk_thread_join(t, NULL), 0);
 	}
 }
@@ -401,13 +405,13 @@ int main(void)
 	RUN(a_ring_keeps_the_order_and_its_bounds);
 	RUN(elements_of_any_size_arrive_whole);
 	RUN(a_rendezvous_waits_for_its_partner);
-	RUN(room_in_the_ring_lets_a_waiting_sender_go);
-	RUN(cancel_ends_both_ways);
-	RUN(close_ends_all_and_lets_the_rest_drain);
+	RUN(a_receive_lets_a_sender_that_waits_for_a_full_ring_go_on);
+	RUN(cancel_ends_a_send_and_a_receive);
+	RUN(close_ends_all_waits_and_what_is_in_the_ring_can_be_received);
 	RUN(close_wakes_receivers);
 	RUN(every_element_arrives_once);
-	RUN(a_cancel_that_meets_the_hand_over_loses_nothing);
-	RUN(an_intruder_finds_the_channel_whole);
-	RUN(who_got_the_answer_may_destroy_the_channel);
+	RUN(a_cancel_during_a_transfer_loses_nothing);
+	RUN(a_foreign_thread_finds_the_channel_consistent_at_any_moment);
+	RUN(the_receiver_of_the_answer_may_destroy_the_channel);
 	return 0;
 }

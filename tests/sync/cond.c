@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Condition variables: deadlines, cancellation, signal and broadcast, and no lost
+ * signal. */
 #include "bed.h"
 
 static uk_mutex m;
@@ -12,7 +14,7 @@ static void wait_needs_the_mutex(void)
 	CHECK_EQ(uk_cond_wait_until(&c, &m, uk_after(UK_MS)), -EPERM);
 }
 
-static void a_deadline_ends_it_with_the_mutex_held(void)
+static void a_deadline_ends_the_wait_with_the_mutex_held(void)
 {
 	uk_time start = uk_now();
 
@@ -22,7 +24,7 @@ static void a_deadline_ends_it_with_the_mutex_held(void)
 	CHECK_EQ(uk_cond_wait_until(&c, &m, 0), -ETIMEDOUT);
 	CHECK_EQ(uk_mutex_unlock(&m), 0);
 	CHECK_EQ(c.waiters, 0);
-	CHECK_EQ(uk_cond_signal(&c), 0); /* nobody there: no effect */
+	CHECK_EQ(uk_cond_signal(&c), 0); /* without a waiter it has no effect */
 	CHECK_EQ(uk_cond_broadcast(&c), 0);
 }
 
@@ -32,28 +34,28 @@ static void *wait_for_cancel(void *arg)
 	CHECK_EQ(uk_mutex_lock(&m), 0);
 	SET(&waiting, 1);
 	CHECK_EQ(uk_cond_wait(&c, &m), -ECANCELED);
-	CHECK_EQ(uk_mutex_lock(&m), -EDEADLK); /* we hold it */
+	CHECK_EQ(uk_mutex_lock(&m), -EDEADLK); /* we hold the mutex */
 	CHECK_EQ(uk_mutex_unlock(&m), 0);
 	return NULL;
 }
 
-static void cancel_ends_it_with_the_mutex_held(void)
+static void cancel_ends_the_wait_with_the_mutex_held(void)
 {
 	uk_thread *t;
 
 	SET(&waiting, 0);
 	CHECK_EQ(uk_thread_create(&t, NULL, wait_for_cancel, NULL), 0);
 	EVENTUALLY(GET(&waiting));
-	CHECK_EQ(uk_mutex_lock(&m), 0); /* it waits: it has let go */
+	CHECK_EQ(uk_mutex_lock(&m), 0); /* t waits, so it has released m */
 	CHECK_EQ(uk_thread_cancel(t), 0);
-	uk_sleep(3 * UK_MS); /* it must wait for us although it is cancelled */
+	uk_sleep(3 * UK_MS); /* although it is cancelled, it must wait for the mutex */
 	CHECK_EQ(uk_mutex_unlock(&m), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 	CHECK_EQ(c.waiters, 0);
 	CHECK_EQ(m.word, 0);
 }
 
-static void a_recursive_mutex_is_given_up_whole_and_comes_back_whole(void)
+static void a_wait_releases_and_retakes_all_levels_of_a_recursive_mutex(void)
 {
 	uk_mutex r = UK_MUTEX_RECURSIVE_INIT;
 
@@ -96,7 +98,7 @@ static void signal_wakes_exactly_one_and_broadcast_all(void)
 		crew_start(&crew, 16, kinds[k % 3], wait_once);
 		EVENTUALLY(locked(&waiting) == 16);
 		for (int i = 1; i <= 5; i++) {
-			if (k < 3) /* with the mutex, and without */
+			if (k < 3) /* first with the mutex held, then without */
 				CHECK_EQ(uk_mutex_lock(&m), 0);
 			CHECK_EQ(uk_cond_signal(&c), 0);
 			if (k < 3)
@@ -118,7 +120,7 @@ static void signal_wakes_exactly_one_and_broadcast_all(void)
 	}
 }
 
-/* -- a bounded buffer: any lost signal stops it, any stolen one breaks the sum -- */
+/* -- A bounded buffer: a lost signal stops it, a stolen one makes the sum wrong. -- */
 
 #define SLOTS 4
 #define ITEMS 3000
@@ -159,10 +161,10 @@ static void no_signal_is_lost_or_stolen(void)
 	}
 }
 
-/* -- tokens: each signal stands for one token. The impatient ones (even) wait with tight
- * deadlines or are cancelled, and look for a token only when they were signalled; the others
- * wait for ever. So a signal that an impatient one swallows as it leaves is a token that
- * nobody comes for. -- */
+/* -- Tokens: there is one signal for each token. The impatient threads (even) wait with
+ * tight deadlines or are cancelled, and look for a token only after a signal. The
+ * others wait without a deadline. So if an impatient thread takes a signal along as it
+ * leaves, no thread takes that token. -- */
 
 static long tokens, taken, left_early;
 static int closing;
@@ -253,8 +255,7 @@ static void deal_tokens(struct crew *crew, bool cancel)
 		CHECK_EQ(uk_mutex_lock(&m), 0);
 		tokens++;
 		given++;
-		if (n %
-		    2) /* with the mutex held: the waiter is moved; free: he is fired */
+		if (n % 2) /* mutex held: signal moves the waiter; free: fires it */
 			CHECK_EQ(uk_cond_signal(&c), 0);
 		CHECK_EQ(uk_mutex_unlock(&m), 0);
 		if (n % 2 == 0)
@@ -291,9 +292,9 @@ int main(void)
 {
 	bed_init();
 	RUN(wait_needs_the_mutex);
-	RUN(a_deadline_ends_it_with_the_mutex_held);
-	RUN(cancel_ends_it_with_the_mutex_held);
-	RUN(a_recursive_mutex_is_given_up_whole_and_comes_back_whole);
+	RUN(a_deadline_ends_the_wait_with_the_mutex_held);
+	RUN(cancel_ends_the_wait_with_the_mutex_held);
+	RUN(a_wait_releases_and_retakes_all_levels_of_a_recursive_mutex);
 	RUN(signal_wakes_exactly_one_and_broadcast_all);
 	RUN(no_signal_is_lost_or_stolen);
 	RUN(a_timeout_does_not_swallow_a_signal);

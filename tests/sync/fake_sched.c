@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bed for the sync room's tests: sched.h on plain kernel threads. Each "user thread" is
- * a pthread that parks on a futex of its wait word, so the room runs with true parallelism
- * and under TSan, and a failure here is the room's own and not the scheduler's.
+/* The functions of sched.h on plain kernel threads, to test the directory sync without
+ * the scheduler. Each "user thread" is a pthread that parks on a futex, its wait word.
+ * So src/sync runs with true parallelism and under TSan, and a fault that a test finds
+ * here is in src/sync itself.
  *
  * The same test sources are linked with the real runtime, too (tests/sync/meson.build).
- * At every begin, park and fire a seeded coin (UK_SEED) may give the processor away.
- * Descriptors are never freed, as in the real one.
- */
+ * At each begin, park and fire a random choice (UK_SEED) may yield the CPU. Descriptors
+ * are never freed, as in the real scheduler. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct fake {
 	unsigned ndeferred;
 	uint32_t ended; /* futex */
 	uint64_t rng;
-	struct fake *next; /* unused ones */
+	struct fake *next; /* in the list `unused` */
 };
 
 __thread struct uk_thread *thread_self_tls __attribute__((tls_model("initial-exec")));
@@ -69,7 +69,7 @@ static struct fake *fake_new(enum thread_kind kind)
 	if (!f)
 		f = aligned_alloc(CACHE_LINE, (sizeof(*f) + 63) & ~63ul);
 	else
-		goto reuse; /* the wait word goes on: stale tokens stay stale */
+		goto reuse; /* the wait word is kept: old tokens stay invalid */
 	*f = (struct fake){ 0 };
 reuse:
 	if (!seed)
@@ -82,7 +82,7 @@ reuse:
 	store_relaxed(&f->t.asked, 0);
 	store_relaxed(&f->ended, 0);
 	f->t.vp = (struct uk_vp *)(void *)
-	    f; /* each on a "vp" of its own: spinning is tried */
+	    f; /* each has a "vp" of its own, so spinning is tried */
 	f->depth = 0;
 	f->ndeferred = 0;
 	return f;
@@ -391,7 +391,8 @@ int uk_thread_cancel(uk_thread *t)
 
 	store_seq_cst(&t->asked, 1);
 	w = load_seq_cst(&t->wait);
-	/* acquire of ARMED above: uncancelable is that wait's, or the CAS in fire fails */
+	/* acquire of ARMED above: either uncancelable belongs to that wait, or the CAS
+	 * in wait_fire fails */
 	if (W_STATE(w) == W_ARMED && !load_relaxed(&t->uncancelable))
 		wait_fire(t, W_TOKEN(w), WAKE_CANCEL);
 	return 0;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of futex waiters: wake, requeue, bit sets, deadlines and cancellation;
+ * which nodes a waker reads; buckets that are split. */
 #include <sys/mman.h>
 
 #include "bed.h"
@@ -6,7 +8,7 @@
 
 static uint32_t word, other;
 
-static void a_value_that_differs_does_not_wait(void)
+static void a_wait_for_another_value_returns_at_once(void)
 {
 	SET(&word, 1);
 	CHECK_EQ(uk_futex_wait(&word, 0, UK_FOREVER), -EAGAIN);
@@ -25,7 +27,7 @@ static void wait_here(unsigned i, struct rng *r)
 	ADD(&waiting, -1);
 }
 
-/* How many are queued on addr; under the bucket's lock, like everybody. */
+/* How many threads are queued on addr. Takes the bucket's lock, as any caller must. */
 static int queued(const uint32_t *addr)
 {
 	struct futex_node *n;
@@ -64,7 +66,7 @@ static void wake_wakes_as_many_as_asked(void)
 	}
 }
 
-static void requeue_moves_them(void)
+static void requeue_wakes_and_moves_as_many_as_asked(void)
 {
 	struct crew crew;
 
@@ -76,7 +78,7 @@ static void requeue_moves_them(void)
 	CHECK_EQ(queued(&word), 3);
 	CHECK_EQ(queued(&other), 4);
 	CHECK_EQ(uk_futex_requeue(&other, 0, 1, &word),
-		 1); /* and back, the other order */
+		 1); /* and back, with the locks in the other order */
 	CHECK_EQ(queued(&word), 4);
 	CHECK_EQ(uk_futex_requeue(&word, 0, 9, &word), 0); /* to itself: no effect */
 	CHECK_EQ(uk_futex_wake(&word, 8), 4);
@@ -84,7 +86,7 @@ static void requeue_moves_them(void)
 	crew_join(&crew);
 }
 
-static void requeue_may_ask_for_the_value(void)
+static void requeue_compares_the_value_if_asked(void)
 {
 	uint32_t expected = 1;
 
@@ -110,7 +112,7 @@ static void a_requeued_waiter_can_still_leave(void)
 	int moved;
 
 	SET(&word, 0);
-	/* on a busy machine its time may be over before we come to move it */
+	/* on a busy machine its time may be over before we move it */
 	do {
 		ms *= 2;
 		CHECK_EQ(uk_thread_create(&t, NULL, wait_for_ms, (void *)ms), 0);
@@ -156,8 +158,8 @@ static void bit_sets_choose_the_waiter(void)
 	CHECK_EQ(uk_thread_join(t[0], NULL), 0);
 }
 
-/* -- the classic: a ticket moves round a ring of threads, each asleep until the word is its
- * number. One lost wake-up stops it for good. -- */
+/* -- A ticket moves round a ring of threads. Each sleeps until the word is its number,
+ * so one lost wake-up stops them all. -- */
 
 #define LAPS 400
 
@@ -185,7 +187,7 @@ static void no_wake_up_is_lost(void)
 	}
 }
 
-/* -- tokens: a taker that times out must not take another's wake-up along -- */
+/* -- Tokens: a timeout must not take along another thread's wake-up. -- */
 
 static long takes;
 static int stop;
@@ -202,7 +204,7 @@ static void take(unsigned i, struct rng *r)
 		} else if (!v && i % 2) {
 			uk_futex_wait(&word, 0, UK_FOREVER);
 		} else if (!v) {
-			/* only he who was woken looks: a swallowed wake-up is not made good */
+			/* if a wake-up is lost, it does not look at the word */
 			while (uk_futex_wait(&word, GET(&word),
 					     uk_after(rnd(r, 30) * UK_US)) &&
 			       !GET(&stop))
@@ -228,15 +230,15 @@ static void a_timeout_does_not_swallow_a_wake_up(void)
 	crew_join(&crew);
 }
 
-/* -- strangers: waiters on other addresses of the same bucket -- */
+/* -- "Strangers" are waiters on other addresses of the same bucket. -- */
 
-static void *wait_on(void *word_of_his)
+static void *wait_on(void *addr)
 {
-	return (void *)(intptr_t)uk_futex_wait(word_of_his, 0, UK_FOREVER);
+	return (void *)(intptr_t)uk_futex_wait(addr, 0, UK_FOREVER);
 }
 
-/* Two words that share a bucket. */
-static void find_neighbours(uint32_t **a, uint32_t **b)
+/* Finds two words that share a bucket. */
+static void find_words_of_one_bucket(uint32_t **a, uint32_t **b)
 {
 	static uint32_t words[1 << 15];
 	static uint32_t *first[FUTEX_BUCKETS];
@@ -272,10 +274,10 @@ static void take_stranger(struct futex_node *n)
 	rt_exit();
 }
 
-/* Who wakes or moves one waiter need not know whether there is a second: with a hundred
- * thousand threads parked the search for it went through a dozen cold stacks. The last
+/* To wake or move one waiter, there is no need to know whether a second one waits. With
+ * 100,000 parked threads the search for it read a dozen cold stacks. Here the last
  * stranger's memory cannot be read. */
-static void one_is_served_without_a_look_at_those_behind(void)
+static void waking_or_moving_one_waiter_does_not_read_the_last_node(void)
 {
 	struct futex_node near = { 0 }, *far = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 						    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -283,7 +285,7 @@ static void one_is_served_without_a_look_at_those_behind(void)
 	uk_thread *t;
 	void *ret;
 
-	find_neighbours(&mine, &strange);
+	find_words_of_one_bucket(&mine, &strange);
 	for (int moved = 0; moved < 2; moved++) {
 		CHECK_EQ(uk_thread_create(&t, NULL, wait_on, mine), 0);
 		EVENTUALLY(queued(mine) == 1);
@@ -305,9 +307,9 @@ static void one_is_served_without_a_look_at_those_behind(void)
 	munmap(far, 4096);
 }
 
-/* The other way round: who waits behind many strangers is found without reading those of
- * other parts. The strangers' memory cannot be read. */
-static void a_crowd_of_strangers_is_passed_by(void)
+/* A waiter behind many strangers is found without reading those of other parts. Their
+ * memory cannot be read. */
+static void a_waiter_is_found_without_reading_the_nodes_of_other_parts(void)
 {
 	enum { CROWD = 100, APART = 4096 };
 	uintptr_t mine = (uintptr_t)&word, key = mine;
@@ -336,9 +338,9 @@ static void a_crowd_of_strangers_is_passed_by(void)
 	CHECK_EQ(munmap(pages, CROWD * APART), 0);
 }
 
-/* Threads that wait among a crowd and by themselves, while their bucket is split and becomes
- * one again. */
-static void a_bucket_is_split_and_one_again(void)
+/* Threads wait among a crowd and alone, while their bucket is split and becomes one
+ * queue again. */
+static void a_bucket_is_split_and_becomes_one_queue_again(void)
 {
 	enum { CROWD = 40 };
 	static struct futex_node crowd[CROWD];
@@ -409,7 +411,7 @@ static void wait_by_barrier(unsigned i, struct rng *r)
 	CHECK(uk_barrier_wait(&barrier) >= 0);
 }
 
-/* All who wait on key; true: each is queued by the node in its descriptor. */
+/* True if each waiter on key is queued by the node in its descriptor. */
 static bool by_their_own(const void *key)
 {
 	struct futex_bucket *b;
@@ -424,7 +426,7 @@ static bool by_their_own(const void *key)
 	return all;
 }
 
-/* A waker of many needs none of their stacks. */
+/* So a thread that wakes many waiters needs none of their stacks. */
 static void waiters_queue_by_the_node_in_their_descriptor(void)
 {
 	struct {
@@ -466,15 +468,15 @@ static void waiters_queue_by_the_node_in_their_descriptor(void)
 int main(void)
 {
 	bed_init();
-	RUN(a_value_that_differs_does_not_wait);
+	RUN(a_wait_for_another_value_returns_at_once);
 	RUN(wake_wakes_as_many_as_asked);
-	RUN(requeue_moves_them);
-	RUN(requeue_may_ask_for_the_value);
+	RUN(requeue_wakes_and_moves_as_many_as_asked);
+	RUN(requeue_compares_the_value_if_asked);
 	RUN(a_requeued_waiter_can_still_leave);
 	RUN(bit_sets_choose_the_waiter);
-	RUN(one_is_served_without_a_look_at_those_behind);
-	RUN(a_crowd_of_strangers_is_passed_by);
-	RUN(a_bucket_is_split_and_one_again);
+	RUN(waking_or_moving_one_waiter_does_not_read_the_last_node);
+	RUN(a_waiter_is_found_without_reading_the_nodes_of_other_parts);
+	RUN(a_bucket_is_split_and_becomes_one_queue_again);
 	RUN(waiters_queue_by_the_node_in_their_descriptor);
 	RUN(no_wake_up_is_lost);
 	RUN(a_timeout_does_not_swallow_a_wake_up);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thread-local keys: of user threads and of foreign ones. */
+/* Thread-local keys of user threads and foreign threads. */
 #include "bed.h"
 
 static uk_key key, key2;
@@ -24,7 +24,7 @@ static void values_and_errors(void)
 	CHECK(uk_key_get(k) == NULL);
 }
 
-static void a_key_made_again_starts_empty(void)
+static void a_key_that_is_created_again_is_empty(void)
 {
 	static uk_key all[2000];
 	unsigned n = 0;
@@ -33,7 +33,7 @@ static void a_key_made_again_starts_empty(void)
 		CHECK_EQ(uk_key_set(all[n], &all[n]), 0);
 		CHECK(++n < 2000);
 	}
-	CHECK(n >= 512); /* what POSIX programs may expect, and more */
+	CHECK(n >= 512); /* more than POSIX promises */
 	for (unsigned i = 0; i < n; i++) {
 		CHECK(uk_key_get(all[i]) == &all[i]);
 		CHECK_EQ(uk_key_delete(all[i]), 0);
@@ -64,7 +64,7 @@ static void own_values(unsigned i, struct rng *r)
 	}
 }
 
-static void each_thread_has_its_own_and_its_end_destroys_it(void)
+static void each_thread_has_its_own_value_and_destroys_it_at_its_end(void)
 {
 	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
 
@@ -122,7 +122,7 @@ static void create_and_delete(unsigned i, struct rng *r)
 	}
 }
 
-static void threads_make_and_delete_keys_at_once(void)
+static void threads_can_create_and_delete_keys_at_once(void)
 {
 	crew_run(8, MIXED, create_and_delete);
 }
@@ -131,10 +131,10 @@ int main(void)
 {
 	bed_init();
 	RUN(values_and_errors);
-	RUN(a_key_made_again_starts_empty);
-	RUN(each_thread_has_its_own_and_its_end_destroys_it);
+	RUN(a_key_that_is_created_again_is_empty);
+	RUN(each_thread_has_its_own_value_and_destroys_it_at_its_end);
 	RUN(a_destructor_that_sets_again_runs_four_times);
 	RUN(a_deleted_keys_destructor_does_not_run);
-	RUN(threads_make_and_delete_keys_at_once);
+	RUN(threads_can_create_and_delete_keys_at_once);
 	return 0;
 }

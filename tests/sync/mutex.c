@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Mutexes: errors, recursion, deadlines, cancellation, exclusion, starvation, and reuse
+ * of the memory. */
 #include "bed.h"
 
-#define WAITERS 2u /* of the mutex word */
+#define WAITERS 2u /* a bit of the mutex word */
 
 static uk_mutex m, m2;
 static long counter, in_section;
@@ -64,7 +66,7 @@ static void a_recursive_mutex_counts(void)
 static void *lock_to_be_cancelled(void *arg)
 {
 	CHECK_EQ(uk_mutex_lock(arg), -ECANCELED);
-	CHECK_EQ(uk_mutex_lock(arg), -ECANCELED); /* and every later one */
+	CHECK_EQ(uk_mutex_lock(arg), -ECANCELED); /* each later one, too */
 	CHECK_EQ(uk_thread_cancelled(), 1);
 	CHECK_EQ(uk_thread_cancel_clear(), 1);
 	CHECK_EQ(uk_mutex_lock(&m2), 0);
@@ -72,7 +74,7 @@ static void *lock_to_be_cancelled(void *arg)
 	return NULL;
 }
 
-static void cancel_ends_a_wait_and_leaves_the_mutex_whole(void)
+static void cancel_ends_a_wait_and_leaves_the_mutex_consistent(void)
 {
 	uk_thread *t;
 
@@ -111,7 +113,7 @@ static void count_under_lock(unsigned i, struct rng *r)
 {
 	for (int n = 0; n < ROUNDS; n++) {
 		CHECK_EQ(uk_mutex_lock(&m), 0);
-		CHECK_EQ(in_section++, 0); /* plain: TSan looks, too */
+		CHECK_EQ(in_section++, 0); /* not atomic: TSan would see a race */
 		counter++;
 		if (rnd(r, 64) == 0 && i % 2)
 			uk_yield();
@@ -122,7 +124,7 @@ static void count_under_lock(unsigned i, struct rng *r)
 	}
 }
 
-static void it_excludes_users_and_foreigners_alike(void)
+static void it_excludes_user_threads_and_foreign_threads(void)
 {
 	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
 
@@ -143,7 +145,7 @@ static void lock_in_a_hurry(unsigned i, struct rng *r)
 		(void)i;
 		CHECK_EQ(uk_mutex_lock(&m), 0);
 		counter++;
-		for (uint32_t k = rnd(r, 6000); k; k--) /* often longer than the spin */
+		for (uint32_t k = rnd(r, 6000); k; k--) /* often longer than it spins */
 			__asm__ volatile("");
 		CHECK_EQ(uk_mutex_unlock(&m), 0);
 		for (uint32_t k = rnd(r, 80); k; k--)
@@ -151,8 +153,8 @@ static void lock_in_a_hurry(unsigned i, struct rng *r)
 	}
 }
 
-/* Only two, so nobody else's unlock makes good for a lost wake-up. */
-static void two_never_lose_each_other(void)
+/* There are only two threads, so no third thread's unlock hides a lost wake-up. */
+static void two_threads_never_lose_a_wake_up(void)
 {
 	for (int n = 0; n < 6; n++) {
 		counter = 0;
@@ -164,7 +166,8 @@ static void two_never_lose_each_other(void)
 
 static long got, missed;
 
-/* Deadlines of about the length of the sections: hand-over and time-out collide. */
+/* The deadlines are about as long as the critical sections, so hand-overs and timeouts
+ * collide. */
 static void lock_with_tight_deadlines(unsigned i, struct rng *r)
 {
 	long mine = 0, lost = 0;
@@ -181,7 +184,7 @@ static void lock_with_tight_deadlines(unsigned i, struct rng *r)
 		counter++;
 		mine++;
 		if (rnd(r, 200) == 0)
-			uk_sleep(2 * UK_MS); /* starves the others: direct hand-off */
+			uk_sleep(2 * UK_MS); /* so long that the others starve */
 		else if (i % 3 == 0)
 			uk_yield();
 		in_section--;
@@ -191,7 +194,7 @@ static void lock_with_tight_deadlines(unsigned i, struct rng *r)
 	ADD(&missed, lost);
 }
 
-static void a_timeout_that_meets_the_hand_over_loses_nothing(void)
+static void a_timeout_during_a_hand_over_loses_nothing(void)
 {
 	uk_mutex_init(&m, 0);
 	counter = 0;
@@ -199,7 +202,7 @@ static void a_timeout_that_meets_the_hand_over_loses_nothing(void)
 	CHECK_EQ(counter, got);
 	CHECK_EQ(got + missed, 8 * (ROUNDS / 4));
 	CHECK(missed > 0);
-	/* not left locked, nobody forgotten in the queue */
+	/* the mutex is free, and no waiter is left in the queue */
 	CHECK_EQ(m.word, 0);
 	CHECK_EQ(uk_mutex_trylock(&m), 0);
 	CHECK_EQ(uk_mutex_unlock(&m), 0);
@@ -234,7 +237,7 @@ static void *lock_until_stopped(void *arg)
 	return NULL;
 }
 
-static void cancels_that_meet_the_hand_over_lose_nothing(void)
+static void a_cancel_during_a_hand_over_loses_nothing(void)
 {
 	struct rng r = { bed_seed };
 	uk_time end = uk_after(300 * UK_MS);
@@ -272,9 +275,10 @@ static void *hog(void *arg)
 	return NULL;
 }
 
-/* A holder in a tight loop would barge for ever (on one vp it always does: the waiter runs
- * only while the hog sleeps with the lock): starving is a hang here. With hand-off, a waiter
- * gets in after 1 ms and one more section, some ten of 0.1 ms on an idle machine. */
+/* Without hand-off, a holder in a tight loop would always get the lock first. On one vp
+ * this is certain, because the waiter runs only while the hog sleeps with the lock;
+ * then this test hangs. With hand-off, a waiter gets the lock after 1 ms and one more
+ * section, which is about ten sections of 0.1 ms on an idle machine. */
 static void *wait_behind_the_hog(void *arg)
 {
 	for (int i = 0; i < 10; i++) {
@@ -288,7 +292,7 @@ static void *wait_behind_the_hog(void *arg)
 	return arg;
 }
 
-static void a_waiter_does_not_starve_behind_a_loop(void)
+static void a_waiter_does_not_starve_behind_a_thread_that_locks_in_a_loop(void)
 {
 	uk_thread *t, *waiter;
 
@@ -298,7 +302,7 @@ static void a_waiter_does_not_starve_behind_a_loop(void)
 	EVENTUALLY(GET(&hog_rounds) > 3);
 	CHECK_EQ(uk_thread_create(&waiter, NULL, wait_behind_the_hog, NULL), 0);
 	CHECK_EQ(uk_thread_join(waiter, NULL), 0);
-	wait_behind_the_hog(NULL); /* a foreign thread */
+	wait_behind_the_hog(NULL); /* as a foreign thread */
 	SET(&stop, 1);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 	CHECK_EQ(m.word, 0);
@@ -314,7 +318,8 @@ static void *unlock_late(void *arg)
 	return NULL;
 }
 
-/* Whoever has unlocked may no longer touch the mutex: the next owner frees it. */
+/* A thread that has unlocked the mutex may not touch it any more, because the next
+ * owner may free it. */
 static void the_last_owner_may_free_it(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -339,13 +344,13 @@ int main(void)
 	RUN(lock_trylock_unlock_and_their_errors);
 	RUN(another_thread_can_neither_take_nor_unlock_it);
 	RUN(a_recursive_mutex_counts);
-	RUN(cancel_ends_a_wait_and_leaves_the_mutex_whole);
+	RUN(cancel_ends_a_wait_and_leaves_the_mutex_consistent);
 	RUN(the_threads_own_deadline_bounds_the_wait);
-	RUN(it_excludes_users_and_foreigners_alike);
-	RUN(two_never_lose_each_other);
-	RUN(a_timeout_that_meets_the_hand_over_loses_nothing);
-	RUN(cancels_that_meet_the_hand_over_lose_nothing);
-	RUN(a_waiter_does_not_starve_behind_a_loop);
+	RUN(it_excludes_user_threads_and_foreign_threads);
+	RUN(two_threads_never_lose_a_wake_up);
+	RUN(a_timeout_during_a_hand_over_loses_nothing);
+	RUN(a_cancel_during_a_hand_over_loses_nothing);
+	RUN(a_waiter_does_not_starve_behind_a_thread_that_locks_in_a_loop);
 	RUN(the_last_owner_may_free_it);
 	return 0;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reader-writer locks: errors, deadlines, cancellation, fairness between readers and
+ * writers, and exclusion. */
 #include "bed.h"
 
 static uk_rwlock l;
@@ -116,7 +118,7 @@ static void a_writer_that_gives_up_lets_the_readers_in(void)
 	CHECK_EQ(uk_thread_create(&r, NULL, read_and_note, (void *)7), 0);
 	EVENTUALLY(GET(&l.readers_waiting) == 1);
 	CHECK_EQ(uk_thread_cancel(w), 0);
-	/* we still read: only the writer's leaving can let r in */
+	/* we still read: r gets in only because the writer leaves */
 	CHECK_EQ(uk_thread_join(r, NULL), 0);
 	CHECK_EQ(uk_thread_join(w, NULL), 0);
 	CHECK_EQ(order[0], 7);
@@ -177,7 +179,7 @@ static void read_and_write(unsigned i, struct rng *r)
 	}
 }
 
-static void it_excludes_users_and_foreigners_alike(void)
+static void it_excludes_user_threads_and_foreign_threads(void)
 {
 	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
 
@@ -211,7 +213,7 @@ static void with_tight_deadlines(unsigned i, struct rng *r)
 	}
 }
 
-static void a_timeout_that_meets_the_grant_loses_nothing(void)
+static void a_timeout_during_a_grant_loses_nothing(void)
 {
 	crew_run(8, MIXED, with_tight_deadlines);
 	CHECK(missed > 0);
@@ -221,8 +223,9 @@ static void a_timeout_that_meets_the_grant_loses_nothing(void)
 
 static int stop;
 static long reads, writes;
-/* Who has the lock while one of the other kind waits: whoever has passed it, and who had it
- * when that one came. However long we may stand still, nobody is counted before we wait. */
+/* Counts the threads that take the lock while a thread of the other kind waits: those
+ * that pass the waiter, and those that got the lock as it came. Nothing is counted
+ * before we wait, however slow we are. */
 static long passed;
 
 static void read_in_a_loop(unsigned i, struct rng *r)
@@ -232,7 +235,8 @@ static void read_in_a_loop(unsigned i, struct rng *r)
 		CHECK_EQ(uk_rwlock_rdlock(&l), 0);
 		ADD(&reads, 1);
 		ADD(&passed, GET(&l.writers_waiting) > 0);
-		uk_sleep(50 * UK_US); /* overlapping: without a queue never free */
+		/* readers overlap, so without a queue the lock would never be free */
+		uk_sleep(50 * UK_US);
 		CHECK_EQ(uk_rwlock_unlock(&l), 0);
 	}
 }
@@ -258,7 +262,7 @@ static void neither_side_starves(void)
 	EVENTUALLY(GET(&reads) > 20);
 	SET(&passed, 0);
 	CHECK_EQ(uk_rwlock_wrlock(&l), 0);
-	CHECK(GET(&passed) <= 6); /* the readers inside */
+	CHECK(GET(&passed) <= 6); /* the readers that are inside */
 	CHECK_EQ(uk_rwlock_unlock(&l), 0);
 	SET(&stop, 1);
 	crew_join(&crew);
@@ -268,7 +272,7 @@ static void neither_side_starves(void)
 	EVENTUALLY(GET(&writes) > 20);
 	SET(&passed, 0);
 	CHECK_EQ(uk_rwlock_rdlock(&l), 0);
-	CHECK(GET(&passed) <= 2); /* the one inside, and who was next */
+	CHECK(GET(&passed) <= 2); /* the writer that is inside, and the next one */
 	CHECK_EQ(uk_rwlock_unlock(&l), 0);
 	SET(&stop, 1);
 	crew_join(&crew);
@@ -284,8 +288,8 @@ int main(void)
 	RUN(a_waiting_writer_holds_new_readers_back);
 	RUN(a_writer_that_gives_up_lets_the_readers_in);
 	RUN(all_waiting_readers_come_in_between_two_writers);
-	RUN(it_excludes_users_and_foreigners_alike);
-	RUN(a_timeout_that_meets_the_grant_loses_nothing);
+	RUN(it_excludes_user_threads_and_foreign_threads);
+	RUN(a_timeout_during_a_grant_loses_nothing);
 	RUN(neither_side_starves);
 	return 0;
 }

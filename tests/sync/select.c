@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* uk_select_until: ready cases, waits, fairness, and transfers between selects that
+ * lose nothing. */
 #include "bed.h"
 
 #define N 4
@@ -26,7 +28,7 @@ static uk_select send_case(uk_chan *ch, long *v)
 	return (uk_select){ .chan = ch, .op = UK_SELECT_SEND, .elem = v, .result = 77 };
 }
 
-static void nothing_ready(void)
+static void without_a_ready_case_the_deadline_ends_it(void)
 {
 	long v = 0;
 	uk_select k[3] = { recv_case(NULL, &v) };
@@ -39,13 +41,13 @@ static void nothing_ready(void)
 	CHECK_EQ(uk_select_until(k, 0, 0), -EAGAIN);
 	CHECK_EQ(uk_select_until(k, 1, uk_after(UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(k[1].result, 77);
-	/* no node was left behind: a send goes to the ring */
+	/* no node was left in the queue: the send goes into the ring */
 	CHECK_EQ(uk_chan_trysend(c[1], &v), 0);
 	CHECK_EQ(uk_chan_len(c[1]), 1);
 	unmake();
 }
 
-static void one_ready_is_done_and_reported(void)
+static void a_ready_case_is_done_and_reported(void)
 {
 	long v = 0, w = 9;
 	uk_select k[3];
@@ -57,7 +59,7 @@ static void one_ready_is_done_and_reported(void)
 	CHECK_EQ(uk_select_until(k, 3, UK_FOREVER), 2);
 	CHECK_EQ(k[2].result, 0);
 	CHECK_EQ(uk_chan_len(c[2]), 1);
-	CHECK_EQ(uk_select_until(k, 3, 0), -EAGAIN); /* full now */
+	CHECK_EQ(uk_select_until(k, 3, 0), -EAGAIN); /* the ring is full now */
 	CHECK_EQ(uk_chan_send(c[1], &w), 0);
 	CHECK_EQ(uk_select_until(k, 3, UK_FOREVER), 1);
 	CHECK_EQ(v, 9);
@@ -67,7 +69,7 @@ static void one_ready_is_done_and_reported(void)
 	unmake();
 }
 
-static void those_ready_are_chosen_fairly(void)
+static void ready_cases_are_chosen_fairly(void)
 {
 	long v = 0, count[N] = { 0 };
 	uk_select k[N];
@@ -77,7 +79,7 @@ static void those_ready_are_chosen_fairly(void)
 		k[i] = recv_case(c[i], &v);
 		CHECK_EQ(uk_chan_send(c[i], &v), 0);
 	}
-	k[2].chan = NULL; /* a gap must not favour its neighbour */
+	k[2].chan = NULL; /* a gap must not favour the case beside it */
 	for (int n = 0; n < 9000; n++) {
 		int i = uk_select_until(k, N, 0);
 
@@ -85,7 +87,7 @@ static void those_ready_are_chosen_fairly(void)
 		count[i]++;
 		CHECK_EQ(uk_chan_send(c[i], &v), 0);
 	}
-	/* 3000 each; +-300 is more than six sigma */
+	/* 3000 of each are expected; 300 less is more than six sigma */
 	CHECK(count[0] > 2700 && count[1] > 2700 && count[3] > 2700);
 	unmake();
 }
@@ -105,7 +107,7 @@ static void *select_all(void *arg)
 	return NULL;
 }
 
-static void a_partner_comes_later(void)
+static void a_select_waits_for_its_partner(void)
 {
 	for (size_t cap = 0; cap < 2; cap++) {
 		for (int i = 0; i < N; i++) {
@@ -119,14 +121,14 @@ static void a_partner_comes_later(void)
 			CHECK_EQ(uk_thread_join(t, NULL), 0);
 			CHECK_EQ(result, i);
 			CHECK_EQ(got, w);
-			for (int k = 0; k < N; k++) /* withdrawn from all */
+			for (int k = 0; k < N; k++) /* withdrawn from all channels */
 				CHECK_EQ(uk_chan_trysend(c[k], &w), cap ? 0 : -EAGAIN);
 			unmake();
 		}
 	}
 }
 
-static void close_and_cancel_end_it(void)
+static void close_and_cancel_end_a_select(void)
 {
 	uk_thread *t;
 	long got = 0;
@@ -149,7 +151,7 @@ static void close_and_cancel_end_it(void)
 	unmake();
 }
 
-static void both_ends_of_one_channel_do_not_meet_themselves(void)
+static void a_select_does_not_match_its_own_cases(void)
 {
 	long v = 1, w = 2;
 	uk_select k[2];
@@ -180,8 +182,8 @@ static void many_cases_use_the_heap(void)
 		uk_chan_destroy(many[i]);
 }
 
-/* -- selects against selects: all threads select over all channels, half of them send their
- * next value wherever it goes, half receive. Each value arrives once. -- */
+/* -- All threads select over all channels. Half of them send their next value to any
+ * channel, the others receive. Each value arrives once. -- */
 
 #define PER_THREAD 1500
 #define PAIRS 4
@@ -205,7 +207,7 @@ static int select_any(bool send, long *v, struct rng *r)
 		return i;
 	CHECK(i < N);
 	CHECK_EQ(k[i].result, 0);
-	for (int n = 0; n < N; n++) { /* nobody wrote to the buffers of other cases */
+	for (int n = 0; n < N; n++) { /* the buffers of other cases are unchanged */
 		if (n != i)
 			CHECK_EQ(each[n], *v);
 	}
@@ -223,7 +225,7 @@ static void exchange(unsigned i, struct rng *r)
 		do {
 			if (rnd(r, 4)) {
 				ret = select_any(send, &v, r);
-			} else { /* single operations among them; only some find a partner */
+			} else { /* a single operation; only some find a partner */
 				uk_chan *ch = c[rnd(r, N)];
 				uk_time d = uk_after(rnd(r, 40) * UK_US);
 
@@ -262,11 +264,11 @@ static void selects_meet_selects_and_lose_nothing(void)
 	CHECK(timeouts > 0);
 }
 
-/* A matched pair that is missed would leave two threads waiting for each other: here every
- * thread both sends and receives in one select, without deadlines, so progress needs every
- * meeting to happen. The first receives from all channels, so whoever waits can meet it: else
- * all might have drawn one channel to send to and the others to receive from, and none would
- * meet. Sums of what went out and came in must agree. */
+/* If a matching pair is missed, two threads wait for each other. Each thread both sends
+ * and receives in one select without a deadline, so each meeting has to happen. Thread
+ * 0 receives from all channels, so every waiting thread can meet it. Otherwise all
+ * might choose one channel to send to and the others to receive from, and no two would
+ * match. The sums of what was sent and received must agree. */
 static long out_sum, in_sum, in_count, out_count;
 static int closing;
 
@@ -297,7 +299,7 @@ static void send_or_receive(unsigned i, struct rng *r)
 	}
 }
 
-static void no_meeting_is_missed(void)
+static void no_matching_pair_is_missed(void)
 {
 	struct crew crew;
 
@@ -316,14 +318,14 @@ static void no_meeting_is_missed(void)
 int main(void)
 {
 	bed_init();
-	RUN(nothing_ready);
-	RUN(one_ready_is_done_and_reported);
-	RUN(those_ready_are_chosen_fairly);
-	RUN(a_partner_comes_later);
-	RUN(close_and_cancel_end_it);
-	RUN(both_ends_of_one_channel_do_not_meet_themselves);
+	RUN(without_a_ready_case_the_deadline_ends_it);
+	RUN(a_ready_case_is_done_and_reported);
+	RUN(ready_cases_are_chosen_fairly);
+	RUN(a_select_waits_for_its_partner);
+	RUN(close_and_cancel_end_a_select);
+	RUN(a_select_does_not_match_its_own_cases);
 	RUN(many_cases_use_the_heap);
 	RUN(selects_meet_selects_and_lose_nothing);
-	RUN(no_meeting_is_missed);
+	RUN(no_matching_pair_is_missed);
 	return 0;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Semaphores: errors, deadlines, cancellation, posts from signal handlers, and reuse of
+ * the memory. */
 #include <signal.h>
 #include <sys/time.h>
 
@@ -15,7 +17,7 @@ static void values_and_errors(void)
 	CHECK_EQ(uk_sem_trywait(&i), -EAGAIN);
 	CHECK_EQ(uk_sem_post(&i), 0);
 	CHECK_EQ(uk_sem_wait_until(&i, 0),
-		 0); /* no wait needed: the deadline is no matter */
+		 0); /* no wait is needed, so the deadline does not count */
 	CHECK_EQ(uk_sem_wait_until(&i, 0), -ETIMEDOUT);
 	CHECK_EQ(uk_sem_wait_until(&i, uk_after(2 * UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(i.waiters, 0);
@@ -89,7 +91,7 @@ static void wait_tightly(unsigned i, struct rng *r)
 	}
 }
 
-static void a_timeout_that_meets_the_post_loses_nothing(void)
+static void a_timeout_during_a_post_loses_nothing(void)
 {
 	CHECK_EQ(uk_sem_init(&s, 0), 0);
 	crew_run(8, MIXED, wait_tightly);
@@ -98,8 +100,8 @@ static void a_timeout_that_meets_the_post_loses_nothing(void)
 	CHECK(missed > 0);
 }
 
-/* -- patient waiters sleep for ever; if one that leaves takes a wake-up along, they are
- * not woken although the value says so -- */
+/* -- The patient threads wait without a deadline. If a thread that leaves takes a
+ * wake-up along, they are not woken although the value is positive. -- */
 
 static long taken;
 
@@ -114,11 +116,9 @@ static void patient_or_not(unsigned i, struct rng *r)
 		if (ret == 0)
 			end = ADD(&taken, 1) + 1 >= ROUNDS;
 		else
-			uk_sleep(
-			    20 *
-			    UK_US); /* away from the queue: it must not save the day */
+			uk_sleep(20 * UK_US); /* or its next wait hides the fault */
 	}
-	CHECK_EQ(uk_sem_post(&s), 0); /* the others may end, too */
+	CHECK_EQ(uk_sem_post(&s), 0); /* so that the other threads end, too */
 }
 
 static void a_timeout_does_not_swallow_a_wake_up(void)
@@ -145,13 +145,14 @@ static void post_from_handler(int sig)
 		ADD(&handled, 1);
 }
 
-/* Takes what the handler posts, and keeps the runtime busy so that signals find it inside. */
+/* Takes what the handler posts, and keeps the runtime busy, so that signals interrupt
+ * it inside. */
 static void receive_and_churn(unsigned i, struct rng *r)
 {
 	(void)r;
 	while (!GET(&stop)) {
 		if (i % 2) {
-			/* short: s2's bucket is locked all the time */
+			/* so short that the bucket of s2 is locked all the time */
 			if (uk_sem_wait_until(&s2, uk_after(5 * UK_US)) == 0)
 				ADD(&received, 1);
 		} else {
@@ -175,11 +176,11 @@ static void a_signal_handler_may_post(void)
 	CHECK_EQ(setitimer(ITIMER_REAL, &every, NULL), 0);
 	EVENTUALLY(GET(&received) > 300);
 	CHECK_EQ(setitimer(ITIMER_REAL, &none, NULL), 0);
-	/* all that was posted arrives, though no signal comes any more */
+	/* all posts arrive, although no more signals come */
 	EVENTUALLY(GET(&received) == GET(&handled));
 	SET(&stop, 1);
 	crew_join(&crew);
-	/* what a handler posted after that (a sanitizer delivers late) lies there */
+	/* a handler may post after that, as sanitizers delay signals */
 	EVENTUALLY(GET(&s2.value) == GET(&handled) - GET(&received));
 	CHECK_EQ(s2.waiters, 0);
 }
@@ -195,7 +196,7 @@ static void post_again(int sig)
 		ADD(&posted3, 1);
 }
 
-/* A kernel thread that does nothing else with the library, so it has no descriptor of it. */
+/* A kernel thread that calls the library only to post, so it has no descriptor. */
 static void *only_posts(void *arg)
 {
 	while (!GET(&stop3))
@@ -212,7 +213,7 @@ static void take_posts(unsigned i, struct rng *r)
 			ADD(&taken3, 1);
 }
 
-static void a_handler_may_post_what_the_code_it_interrupted_posts(void)
+static void a_handler_may_post_the_semaphore_that_its_thread_is_posting(void)
 {
 	struct sigaction sa = { .sa_handler = post_again, .sa_flags = SA_RESTART };
 	struct crew crew;
@@ -241,7 +242,7 @@ static void *post_late(void *arg)
 	return NULL;
 }
 
-static void who_got_the_post_may_free_it(void)
+static void a_thread_that_got_the_post_may_free_the_semaphore(void)
 {
 	for (int i = 0; i < 30; i++) {
 		uk_sem local = UK_SEM_INIT(0);
@@ -262,10 +263,10 @@ int main(void)
 	RUN(values_and_errors);
 	RUN(cancel_ends_the_wait);
 	RUN(no_post_is_lost);
-	RUN(a_timeout_that_meets_the_post_loses_nothing);
+	RUN(a_timeout_during_a_post_loses_nothing);
 	RUN(a_timeout_does_not_swallow_a_wake_up);
 	RUN(a_signal_handler_may_post);
-	RUN(a_handler_may_post_what_the_code_it_interrupted_posts);
-	RUN(who_got_the_post_may_free_it);
+	RUN(a_handler_may_post_the_semaphore_that_its_thread_is_posting);
+	RUN(a_thread_that_got_the_post_may_free_the_semaphore);
 	return 0;
 }

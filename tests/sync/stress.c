@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All of the room at once, for UK_STRESS_MS (default 1500) milliseconds: 24 threads, users
- * and foreigners, each step a random operation with a random deadline, while a canceller
- * runs wild. What must hold is checked at every step and at the end:
+/* All primitives of src/sync at once, for UK_STRESS_MS milliseconds (default 1500). 24
+ * user and foreign threads make random calls with random deadlines, while main cancels
+ * them at random. These hold at each step and at the end:
  *
- *   money      accounts move under a mutex or a rwlock; the sum never changes
- *   permits    a semaphore of 3 around a counter that never exceeds 3
+ *   money      accounts change under a mutex or a rwlock; their sum stays 0
+ *   permits    a semaphore of 3 guards a counter that never exceeds 3
  *   parcels    numbers go through channels and selects; each arrives once
  *   turns      a condition guards a queue; what is put is taken
- *   liveness   every thread ends: no wake-up was lost
+ *   liveness   each thread ends: no wake-up was lost
  */
 #include "bed.h"
 
@@ -33,12 +33,11 @@ static uk_time some_deadline(struct rng *r)
 	case 1:
 		return uk_after(rnd(r, 1000) * UK_US);
 	default:
-		return uk_after(20 *
-				UK_MS); /* never for ever: the others may be gone */
+		return uk_after(20 * UK_MS); /* a partner may have ended */
 	}
 }
 
-/* True if the call went through; else it must be one of the two allowed errors. */
+/* True if the call succeeded. If not, it must return one of the two allowed errors. */
 static bool fine(int ret)
 {
 	if (ret >= 0)
@@ -170,7 +169,7 @@ static void do_anything(unsigned i, struct rng *r)
 	}
 }
 
-static void everything_at_once(void)
+static void all_primitives_work_at_once(void)
 {
 	const char *ms = getenv("UK_STRESS_MS");
 	uk_time end = uk_after((ms ? atol(ms) : 1500) * UK_MS);
@@ -182,7 +181,7 @@ static void everything_at_once(void)
 	for (size_t i = 0; i < 3; i++)
 		CHECK_EQ(uk_chan_create(&chans[i], sizeof(long), i), 0);
 	crew_start(&crew, THREADS, MIXED, do_anything);
-	/* a loaded machine: until there was some of each */
+	/* on a busy machine this takes longer than `end` */
 	while (uk_now() < end || !GET(&cancelled) || !GET(&timed_out) ||
 	       !GET(&parcels_out)) {
 		unsigned victim = rnd(&r, THREADS);
@@ -193,8 +192,7 @@ static void everything_at_once(void)
 	}
 	SET(&stop, 1);
 	crew_join(&crew);
-	for (size_t i = 0; i < 3;
-	     i++) { /* what was sent and not received is in the rings */
+	for (size_t i = 0; i < 3; i++) { /* some parcels are still in a ring */
 		while (uk_chan_tryrecv(chans[i], &v) == 0) {
 			sum_in += v;
 			parcels_in++;
@@ -217,6 +215,6 @@ static void everything_at_once(void)
 int main(void)
 {
 	bed_init();
-	RUN(everything_at_once);
+	RUN(all_primitives_work_at_once);
 	return 0;
 }

@@ -46,7 +46,7 @@ class Heir:
 def a_restart_refuses_and_loses_nobody(t):
     pid = os.path.join(t.tmp, 'heir.pid')
     s = t.server('--pid-file=' + pid, '--access-log=' + os.path.join(t.tmp, 'heir.log'),
-                 '--timeout=stop=300')  # a sixth of it for a client's first request
+                 '--timeout=stop=300')  # a sixth of it is the limit for a client's first request
     loads = [Load(s, '/small.bin', t.small, close=True) for _ in range(8)]
     loads += [Load(s, '/n/1.txt', b'file number 1\n') for _ in range(4)]
     for ld in loads:

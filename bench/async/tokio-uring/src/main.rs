@@ -82,7 +82,7 @@ fn main() {
         }
         bench::result("op", bench::per(since, share * depth));
         bench::check((share * depth) as i64);
-        let f = Rc::try_unwrap(f).ok().expect("nobody else has it");
+        let f = Rc::try_unwrap(f).ok().expect("the only owner");
         f.close().await.expect("close");
     });
 }
