@@ -27,7 +27,7 @@ def run(dropin):
            if dropin or not k.startswith("UK_") or k.startswith("UK_TEST")}
     if dropin:
         env["LD_PRELOAD"] = os.path.join(BUILD, "libuk-posix.so")
-        env["UK_HOSTILE_SHORT"] = "no"  # native calls are not cut short
+        env["UK_DEBUG"] = env.get("UK_DEBUG", "") + ",hostile-short=no"  # as natively
     p = subprocess.Popen(PROGRAM, env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                          start_new_session=True, preexec_fn=enter_root)
     try:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 # A kernel does not cut short the read of a local file, and the examples do not test that.
-env = dict(os.environ, UK_HOSTILE_SHORT="no")
+env = dict(os.environ, UK_DEBUG=os.environ.get("UK_DEBUG", "") + ",hostile-short=no")
 out = subprocess.run([sys.argv[1]], stdout=subprocess.PIPE, text=True, env=env)
 want = open(sys.argv[2]).read()
 print(out.stdout, end="")

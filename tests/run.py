@@ -30,7 +30,7 @@ the last run, in BUILD/test-times.json). Otherwise each test prints a line.
 
 usage: tests/run.py [--build DIR] [--full | --short | --on PAIRS] [--only REGEX] [--skip REGEX]
                     [--func REGEX] [--list] [--jobs N] [--wrap CMD] [--env K=V]... [--times X]
-                    [--sum FILE]
+                    [--fuzz] [--seed N] [--sum FILE]
 """
 import argparse
 import concurrent.futures
@@ -181,6 +181,8 @@ def run_one(test, env, args):
             cmd += ["--only", args.func]
     for more in (test["env"], env, dict(e.split("=", 1) for e in args.env)):
         full.update(more)
+    if args.debug:  # beside the keys that the test sets itself
+        full["UK_DEBUG"] = full.get("UK_DEBUG", "") + "," + args.debug
     limit = max(HANG, test["timeout"]) * args.times
     start = time.monotonic()
     p = subprocess.Popen(cmd, cwd=test["workdir"] or args.build, env=full,
@@ -333,8 +335,9 @@ class Tally:
             print("skipped %s: %s" % (name, out.strip().splitlines()[-1:] or ""), flush=True)
         else:
             self.again.append((t, env, result))
+            debug = ["UK_DEBUG=" + self.args.debug] if self.args.debug else []
             print("failed  %s: %s (%.1f s)%s\n%s" % (
-                name, code, secs, "".join(" " + e for e in self.args.env), out), flush=True)
+                name, code, secs, "".join(" " + e for e in self.args.env + debug), out), flush=True)
 
     def repeat(self, one):
         """Repeat each failed run alone."""
@@ -403,10 +406,14 @@ def main():
     ap.add_argument("--skip", default="")
     ap.add_argument("--wrap", default="")
     ap.add_argument("--env", action="append", default=[])
+    ap.add_argument("--fuzz", action="store_true", help="a debug build's schedule fuzzer")
+    ap.add_argument("--seed", type=int, help="the seed of the fuzzer and of the tests")
     ap.add_argument("--sum", default="")
     ap.add_argument("--times", type=float, default=1.0, help="multiply the time limits")
     args = ap.parse_args()
     args.build = os.path.abspath(args.build)
+    args.debug = ",".join(["fuzz"] * args.fuzz +
+                          ([] if args.seed is None else ["seed=%d" % args.seed]))
     tests = json.loads(subprocess.check_output(["meson", "introspect", "--tests", args.build]))
     missing = not_in_the_build(tests, args.only)
     jobs, sleepers, alone = chosen([t for t in tests if t["name"] not in missing], args)

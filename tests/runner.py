@@ -12,11 +12,11 @@ import tempfile
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.py")
 
 
-def run(**commands):
+def run(*options, env=None, **commands):
     """(exit status, output) of run.py over these tests; $N is the number of the run, from 1."""
     count = 'N=$(($(cat "$0" 2>/dev/null || echo 0) + 1)); echo $N >"$0"; '
     with tempfile.TemporaryDirectory() as d:
-        tests = [{"name": "base/" + name, "suite": ["uk:base"], "env": {}, "timeout": 60,
+        tests = [{"name": "base/" + name, "suite": ["uk:base"], "env": env or {}, "timeout": 60,
                   "workdir": None, "is_parallel": True, "depends": [],
                   "cmd": cmd if isinstance(cmd, list) else
                   ["sh", "-c", count + cmd, os.path.join(d, name)]}
@@ -24,7 +24,7 @@ def run(**commands):
         with open(os.path.join(d, "meson"), "w") as f:
             f.write("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % json.dumps(tests))
         os.chmod(f.name, 0o755)
-        p = subprocess.run([sys.executable, RUN, "--build", d, "--only", "^base/[a-z]$"],
+        p = subprocess.run([sys.executable, RUN, "--build", d, "--only", "^base/[a-z]$", *options],
                            env=dict(os.environ, PATH=d + ":" + os.environ["PATH"]), check=False,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return p.returncode, p.stdout
@@ -66,6 +66,13 @@ def many_failures_are_no_noise():
     assert code == 1 and last(out)[1] == "0 passed, 21 failed, 0 skipped", out
 
 
+def keys_of_the_runner_and_of_the_test_are_together():
+    code, out = run("--fuzz", "--seed", "7", env={"UK_DEBUG": "tls=none"},
+                    a='[ "$UK_DEBUG" = tls=none,fuzz,seed=7 ]')
+    assert code == 0, out
+    assert run(env={"UK_DEBUG": "tls=none"}, a='[ "$UK_DEBUG" = tls=none ]')[0] == 0
+
+
 def nothing_is_no_success():
     code, out = run()
     assert code == 1 and out.endswith("no test ran\n"), out
@@ -77,4 +84,5 @@ if __name__ == "__main__":
     crashes_and_broken_invariants_are_serious()
     what_does_not_exist_fails_at_once()
     many_failures_are_no_noise()
+    keys_of_the_runner_and_of_the_test_are_together()
     nothing_is_no_success()

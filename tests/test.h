@@ -59,6 +59,17 @@
 			uk_sleep(UK_MS / 4);                                           \
 	} while (0)
 
+/* Sets a key of UK_DEBUG, beside those that run.py has set. */
+static inline void set_debug(const char *key, const char *value)
+{
+	const char *rest = getenv("UK_DEBUG");
+	char all[256];
+
+	CHECK((size_t)snprintf(all, sizeof(all), "%s,%s=%s", rest ? rest : "", key,
+			       value) < sizeof(all));
+	setenv("UK_DEBUG", all, 1);
+}
+
 /* UK_TEST_FUNC (run.py --func) is a regular expression. Only test functions whose names
  * match run. */
 static inline bool is_chosen(const char *fn)

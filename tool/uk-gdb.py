@@ -117,7 +117,7 @@ class Thread:
         regs["rsp"] = self.sp + 24 + (0 if fresh else 128)
         if not regs["rip"]:
             raise gdb.GdbError("its stack is not in this core file: generate-core-file omits "
-                               "mappings with lazy guards (run with UK_GUARD=mprotect)")
+                               "mappings with lazy guards (run with UK_DEBUG=guard=mprotect)")
         return regs
 
 

@@ -546,7 +546,7 @@ static void *monitor_main(void *arg UNUSED)
 static void monitor_start(void)
 {
 	stall_ns = env_number("UK_STALL", 5000, 1u << 30) * NS_PER_MS;
-	keep_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
+	keep_ns = (int64_t)env_key_number(ENV_TRIM, 10000) * NS_PER_MS;
 	may_renice = !monitor_no_nice && can_renice();
 	hogs = false;
 	detect_init();

@@ -5,8 +5,6 @@
 #include "event/hostile.h"
 
 #if UK_HOSTILE
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -17,12 +15,11 @@ static uint64_t state; /* 0 = not seeded */
 
 static void seed(void)
 {
-	const char *s = env_get("UK_SEED");
-	uint64_t v = s ? strtoull(s, NULL, 0) : (uint64_t)sys_now(), old = 0;
+	uint64_t v = env_key_number(ENV_SEED, (uint64_t)sys_now()), old = 0;
 
 	v = v ? v : 1;
 	if (cas_relaxed(&state, &old, v))
-		uk_warn("hostile build: UK_SEED=%lu", (unsigned long)v);
+		uk_warn("hostile build: UK_DEBUG=seed=%lu", (unsigned long)v);
 }
 
 /* splitmix64 */
@@ -45,9 +42,7 @@ static bool one_in(unsigned n)
 
 bool hostile_no_uring(void)
 {
-	const char *s = env_get("UK_HOSTILE_URING");
-
-	return s && !strcmp(s, "refuse");
+	return env_key_is(ENV_HOSTILE_URING, "refuse");
 }
 
 bool hostile_eintr(void)
@@ -94,9 +89,7 @@ static bool is_stream(int fd)
 
 bool hostile_short(void)
 {
-	const char *s = env_get("UK_HOSTILE_SHORT");
-
-	return !s || strcmp(s, "no");
+	return !env_key_is(ENV_HOSTILE_SHORT, "no");
 }
 
 /* Byte streams may be short; files that keep message boundaries may not. */

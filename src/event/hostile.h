@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hostile build (-Dhostile=true): does often what the kernel may do but seldom
- * does. Seeded by UK_SEED, which is printed once. In other builds these are
+ * does. Seeded by the key seed of UK_DEBUG, which is printed once. In other builds these are
  * constants. */
 #ifndef EVENT_HOSTILE_H
 #define EVENT_HOSTILE_H
@@ -8,8 +8,8 @@
 #include "event/reactor.h"
 
 #if UK_HOSTILE
-bool hostile_no_uring(void);                 /* UK_HOSTILE_URING=refuse */
-bool hostile_short(void);                    /* false: UK_HOSTILE_SHORT=no */
+bool hostile_no_uring(void);                 /* UK_DEBUG=hostile-uring=refuse */
+bool hostile_short(void);                    /* false: UK_DEBUG=hostile-short=no */
 bool hostile_eintr(void);                    /* poll returns early */
 bool hostile_eagain(const struct io_op *op); /* only if the file has O_NONBLOCK */
 /* op->len, or less where that is allowed */

@@ -6,7 +6,6 @@
 #if UK_HOSTILE
 #include <fcntl.h>
 #include <linux/limits.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -23,9 +22,7 @@ static uint64_t draw(void)
 	uint64_t x = load_relaxed(&seed);
 
 	if (!x) {
-		const char *s = env_get("UK_SEED");
-
-		x = (s ? strtoull(s, NULL, 0) : 1) * 2 + 1;
+		x = env_key_number(ENV_SEED, 1) * 2 + 1;
 		store_relaxed(&seed, x);
 	}
 	x += fetch_add_relaxed(&counter, 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -2,7 +2,7 @@
 /* Fault injection for the hostile build, at the system calls of this directory: -EAGAIN
  * where a call might not have blocked, -EINTR where it blocks, short transfers where
  * the kernel may make them (streams and files, but no pipe write that must be atomic).
- * UK_SEED seeds it.
+ * UK_DEBUG=seed=N seeds it.
  *
  * In every other build these functions do nothing. */
 #ifndef IO_HOSTILE_H

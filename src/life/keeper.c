@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keeper.c - the kernel thread that gives unused memory back to the kernel.
  *
- * It makes rounds, UK_TRIM apart, while there may be something to find:
+ * It makes rounds, UK_DEBUG=trim=MS apart, while there may be something to find:
  *
- *   parked threads   The stack of a thread that has been parked for UK_TRIM gives back
+ *   parked threads   The stack of a thread that has been parked for that long gives back
  *                    what lies below its frames, once for each wait: 10,000 threads
  *                    that had used 64 KiB and then waited kept 736 MB, trimmed 96 MB.
  *                    It costs 7-10 us where there is something to give, 0.2 us where
@@ -49,7 +49,7 @@ struct lock keep_lock = LOCK_INIT(RANK_KEEP);
 uint64_t keeper_portions, keeper_cuts; /* written by the keeper; tests read */
 static uint32_t state;                 /* enum keeper, as above */
 static bool more;       /* written by the keeper: the last round left something */
-static int64_t keep_ns; /* UK_TRIM; set before the first call */
+static int64_t keep_ns; /* UK_DEBUG=trim; set before the first call */
 
 struct trim {
 	int64_t before;

@@ -91,13 +91,12 @@ static size_t guard_chosen; /* 0: none; set once, before the first stack */
 
 static uint32_t probe_guard(void)
 {
-	const char *s = env_word("UK_GUARD", "madvise mprotect none");
 	uint32_t kind = GUARD_MPROTECT;
 	void *p;
 
-	if (s && !strcmp(s, "none")) {
+	if (env_key_is(ENV_GUARD, "none")) {
 		kind = GUARD_NONE;
-	} else if (!s || strcmp(s, "mprotect") != 0) {
+	} else if (!env_key_is(ENV_GUARD, "mprotect")) {
 		p = os_map(PAGE);
 		if (p && sys3(SYS_madvise, p, PAGE, MADV_GUARD_INSTALL) == 0)
 			kind = GUARD_MADVISE;

@@ -74,8 +74,8 @@ bool stack_find_guard(const void *addr, void **base, size_t *size);
 void stack_fork_lock(void);
 void stack_fork_unlock(void);
 uint64_t stack_mapped(void); /* stacks that have their guard */
-/* "MADV_GUARD_INSTALL", "PROT_NONE" or "none"; UK_GUARD=madvise|mprotect|none in the
- * environment forces it (tests). */
+/* "MADV_GUARD_INSTALL", "PROT_NONE" or "none"; UK_DEBUG=guard=madvise|mprotect|none
+ * forces it (tests). */
 const char *stack_guard_kind(void);
 
 /* The smallest order that holds bytes, or 0 if bytes is too large. */

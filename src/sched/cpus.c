@@ -7,8 +7,8 @@
  * these.
  *
  * The mask is read once, and for the process instead of the caller, because a carrier
- * may be bound. UK_CPUS is for tests, which have no such machine: the library behaves
- * as if the first UK_CPUS CPUs were allowed, and as if control groups set no limit.
+ * may be bound. UK_DEBUG=cpus=N is for tests, which have no such machine: the library
+ * behaves as if the first N CPUs were allowed, and as if control groups set no limit.
  */
 #include "base/cgroup.h"
 #include "base/panic.h"
@@ -26,7 +26,7 @@ static void pretend(struct cpus *c, unsigned n)
 
 static unsigned pretended(void)
 {
-	return env_number("UK_CPUS", 0, CPUS_MOST);
+	return MIN((unsigned)env_key_number(ENV_CPUS, 0), CPUS_MOST);
 }
 
 static void ask(struct cpus *c)

@@ -5,8 +5,6 @@
 #include "sched/fuzz.h"
 
 #if UK_DEBUG
-#include <stdlib.h>
-
 #include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
@@ -16,15 +14,13 @@ static uint64_t seed, draws;
 
 void fuzz_init(void)
 {
-	const char *s = env_get("UK_SEED"), *f = env_get("UK_FUZZ");
-
 	if (fuzz_on) /* a second start */
 		return;
-	fuzz_on = UK_HOSTILE || (f && *f != '0');
+	fuzz_on = UK_HOSTILE || env_key_number(ENV_FUZZ, 0);
 	if (!fuzz_on)
 		return;
-	seed = s ? strtoull(s, NULL, 0) : (uint64_t)sys_now();
-	uk_warn("schedule fuzzer on, UK_SEED=%lu", (unsigned long)seed);
+	seed = env_key_number(ENV_SEED, (uint64_t)sys_now());
+	uk_warn("schedule fuzzer on, UK_DEBUG=fuzz,seed=%lu", (unsigned long)seed);
 }
 
 uint32_t fuzz_rand(void)

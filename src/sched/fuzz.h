@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz.h - the seeded schedule fuzzer of debug builds (UK_FUZZ=1, seed in UK_SEED,
- * printed at the start) and of the hostile build (always on). In other builds:
+/* fuzz.h - the seeded schedule fuzzer of debug builds (UK_DEBUG=fuzz,seed=N; the
+ * seed is printed at the start) and of the hostile build (always on). In other builds:
  * nothing. */
 #ifndef SCHED_FUZZ_H
 #define SCHED_FUZZ_H

@@ -92,8 +92,10 @@ static int barrier_start(void)
 static int learn(void)
 {
 	size_t stack;
-	int r = tsan_agrees();
+	int r;
 
+	env_review();
+	r = tsan_agrees();
 	if (!r)
 		r = barrier_start();
 	if (r)

@@ -463,22 +463,20 @@ static int learn(void)
 
 int tls_init(void)
 {
-	const char *want = env_word("UK_TLS", "template harvest none");
-	bool any = !want;
+	bool template = env_key_is(ENV_TLS, "template");
+	bool harvest = env_key_is(ENV_TLS, "harvest");
 	int err;
 
-	if (!arch_full_threads())
-		return 0;
-	if (!any && !strcmp(want, "none"))
+	if (!arch_full_threads() || env_key_is(ENV_TLS, "none"))
 		return 0;
 	err = learn();
 	if (err)
 		return err == -ENOSYS ? 0 : err;
-	if (any || !strcmp(want, "template"))
+	if (!harvest)
 		err = try_method("template", template_init, template_make);
 	if (no_verdict(err))
 		return err;
-	if ((any && err) || (!any && !strcmp(want, "harvest")))
+	if (harvest || (err && !template))
 		err = try_method("harvest", harvest_init, harvest_make);
 	return err == -ENOSYS ? 0 : err;
 }

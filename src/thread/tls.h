@@ -19,7 +19,7 @@
 /* Once, before any other call, on an ordinary kernel thread. 0 or -errno. */
 int tls_init(void);
 const char *tls_method(void); /* "template", "harvest", "none" */
-/* UK_TLS=template|harvest|none in the environment forces it (tests). */
+/* UK_DEBUG=tls=template|harvest|none forces it (tests). */
 
 /* Free blocks and fresh tids of one vp; owner only. */
 struct tls_cache {

@@ -432,7 +432,7 @@ static void an_orphan_that_ran_between_looks_is_not_stalled(void)
 
 int main(void)
 {
-	if (UK_HOSTILE || getenv("UK_FUZZ"))
+	if (UK_HOSTILE || env_key_number(ENV_FUZZ, 0))
 		SKIP("the fuzzer takes vps at random");
 	CHECK_EQ(pipe(gate), 0);
 	CHECK_EQ(uk_init(), 0);

@@ -220,7 +220,7 @@ static void the_monitor_works_if_its_timer_is_refused(void)
 
 int main(int argc, char **argv)
 {
-	setenv("UK_TRIM", "0", 1);
+	set_debug("trim", "0");
 	if (argc > 1 && !strcmp(argv[1], "no-timer"))
 		return has_no_timer();
 	if (argc > 1 && !strcmp(argv[1], "refused"))

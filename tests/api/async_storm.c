@@ -396,11 +396,10 @@ static void *actor(void *arg)
 
 static void each_request_ends_once_and_returns_what_it_moved(void)
 {
-	const char *env = getenv("UK_SEED");
-	uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)uk_now();
+	uint64_t seed = env_key_number(ENV_SEED, (uint64_t)uk_now());
 	uk_thread *t[ACTORS];
 
-	printf("# UK_SEED=%llu\n", (unsigned long long)seed);
+	printf("# UK_DEBUG=seed=%llu\n", (unsigned long long)seed);
 	fflush(stdout);
 	for (int i = 0; i < ACTORS; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, actor,

@@ -391,7 +391,7 @@ static void a_fork_while_memory_is_freed_leaves_a_working_child(void)
 
 int main(void)
 {
-	setenv("UK_TRIM", "1", 1);
+	set_debug("trim", "1");
 	for (int i = 0; i < KEYS; i++)
 		CHECK_EQ(pthread_key_create(&key[i], NULL), 0);
 	CHECK(uk_vpset_default());

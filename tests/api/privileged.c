@@ -79,11 +79,10 @@ static int start_it(void)
 	char *argv[] = { program, name, NULL };
 	char *env[] = { dump,
 			(char[]){ "UK_VPS=7" },
+			(char[]){ "UK_DEBUG=tls=none,guard=none,fuzz" },
 			(char[]){ "UK_TLS=none" },
-			(char[]){ "UK_GUARD=none" },
 			(char[]){ "UK_REACTOR=none" },
 			(char[]){ "UK_STALL=1" },
-			(char[]){ "UK_FUZZ=1" },
 			NULL };
 	int status;
 	pid_t pid;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <uk/uk.h>
 
-#include "base/base.h"
+#include "base/env.h"
 #include "test.h"
 
 #define ACTORS 24
@@ -121,12 +121,11 @@ static void *actor(void *arg)
 
 int main(void)
 {
-	const char *e = getenv("UK_SEED");
 	uk_thread *t[ACTORS];
 	uk_stats st;
 
-	seed = e ? strtoull(e, NULL, 0) : (uint64_t)uk_now();
-	printf("UK_SEED=%llu\n", (unsigned long long)seed);
+	seed = env_key_number(ENV_SEED, (uint64_t)uk_now());
+	printf("UK_DEBUG=seed=%llu\n", (unsigned long long)seed);
 	fflush(stdout);
 	for (uintptr_t i = 0; i < ACTORS; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, actor, (void *)i), 0);

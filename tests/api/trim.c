@@ -262,7 +262,7 @@ static void frames_are_never_cut(void)
 
 int main(void)
 {
-	setenv("UK_TRIM", "1", 1);
+	set_debug("trim", "1");
 	high = mmap(NULL, DEEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0);
 	CHECK(high != MAP_FAILED);

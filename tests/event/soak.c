@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/env.h"
+
 #define STREAMS 48
 #define STEPS 60000
 
@@ -166,10 +168,8 @@ static void all(void)
 
 int main(void)
 {
-	const char *s = getenv("UK_SEED");
-
-	rng = s ? strtoull(s, NULL, 0) : (uint64_t)sys_now();
-	printf("UK_SEED=%" PRIu64 "\n", rng);
+	rng = env_key_number(ENV_SEED, (uint64_t)sys_now());
+	printf("UK_DEBUG=seed=%" PRIu64 "\n", rng);
 	on_each_engine(all);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 
+#include "base/env.h"
 #include "base/sys.h"
 #include "event/timer.h"
 
@@ -22,10 +23,8 @@ static uint64_t draw(void)
 
 static void seed(void)
 {
-	const char *s = getenv("UK_SEED");
-
-	rng = s ? strtoull(s, NULL, 0) : (uint64_t)sys_now();
-	printf("UK_SEED=%" PRIu64 "\n", rng);
+	rng = env_key_number(ENV_SEED, (uint64_t)sys_now());
+	printf("UK_DEBUG=seed=%" PRIu64 "\n", rng);
 }
 
 static struct wheel wheel;

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "test.h"
 #include "uk/uk.h"
 
@@ -237,8 +238,7 @@ static inline uint64_t rnd(uint64_t *s)
 
 static inline uint64_t test_seed(void)
 {
-	const char *s = getenv("UK_SEED");
-	uint64_t v = s ? strtoull(s, NULL, 0) : 88172645463325252ull;
+	uint64_t v = env_key_number(ENV_SEED, 88172645463325252ull);
 
 	return v ? v : 1;
 }

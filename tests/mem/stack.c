@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "mem/stack_impl.h"
 
 #define ORDER 14
@@ -81,11 +82,9 @@ static size_t status_kb(const char *key)
 
 static void guard_kind_is_the_requested_one(void)
 {
-	const char *want = getenv("UK_GUARD");
-
-	if (want && !strcmp(want, "mprotect"))
+	if (env_key_is(ENV_GUARD, "mprotect"))
 		CHECK(!strcmp(stack_guard_kind(), "PROT_NONE"));
-	else if (want && !strcmp(want, "none"))
+	else if (env_key_is(ENV_GUARD, "none"))
 		CHECK(!strcmp(stack_guard_kind(), "none"));
 	else
 		printf("guard: %s\n", stack_guard_kind());
@@ -629,11 +628,11 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < array_size(kinds); i++) {
 		pid_t pid;
 
-		printf("UK_GUARD=%s\n", kinds[i]);
+		printf("UK_DEBUG=guard=%s\n", kinds[i]);
 		fflush(stdout);
 		pid = fork();
 		if (!pid) {
-			setenv("UK_GUARD", kinds[i], 1);
+			set_debug("guard", kinds[i]);
 			execl("/proc/self/exe", argv[0], "all", (char *)NULL);
 			_Exit(2);
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines with more CPUs than a set has vps, and with more than a cpu_set_t holds.
- * UK_CPUS simulates them. Each case runs in its own process, because CPUs are counted
+ * UK_DEBUG=cpus=N simulates them. Each case runs in its own process, because CPUs are counted
  * once. */
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -88,7 +88,7 @@ static const char *with(const char *cpus, unsigned vps)
 		dup2(p[1], 2);
 		close(p[0]);
 		close(p[1]);
-		setenv("UK_CPUS", cpus, 1);
+		set_debug("cpus", cpus);
 		all_descriptors();
 		starts();
 		_exit(0);

@@ -84,9 +84,9 @@ static void sleeping_vps_give_their_caches(void)
 
 int main(void)
 {
-	if (UK_HOSTILE || getenv("UK_FUZZ"))
+	if (UK_HOSTILE || env_key_number(ENV_FUZZ, 0))
 		SKIP("the fuzzer adds switches of its own");
-	setenv("UK_TRIM", "0", 1); /* the keeper would end the scarcity */
+	set_debug("trim", "0"); /* the keeper would end the scarcity */
 	CHECK_EQ(uk_init(), 0);
 	CHECK_EQ(uk_vpset_create(&mine, "mine", 1, NULL, 0), 0);
 	CHECK_EQ(uk_vpset_create(&theirs, "theirs", 1, NULL, 0), 0);

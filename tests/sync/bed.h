@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/env.h"
 #include "test.h"
 #include "uk/chan.h"
 #include "uk/sync.h"
@@ -21,16 +22,15 @@
 
 static uint64_t bed_seed;
 
-/* Prints the seed, so that UK_SEED can repeat a failed run. */
+/* Prints the seed, so that UK_DEBUG can repeat a failed run. */
 static inline void bed_init(void)
 {
-	const char *s = getenv("UK_SEED");
 	char buf[32];
 
-	bed_seed = s ? strtoull(s, NULL, 0) : (uint64_t)uk_now() % 1000000007;
+	bed_seed = env_key_number(ENV_SEED, (uint64_t)uk_now() % 1000000007);
 	snprintf(buf, sizeof(buf), "%llu", (unsigned long long)bed_seed);
-	setenv("UK_SEED", buf, 1);
-	printf("UK_SEED=%s\n", buf);
+	set_debug("seed", buf);
+	printf("UK_DEBUG=seed=%s\n", buf);
 	fflush(stdout);
 }
 

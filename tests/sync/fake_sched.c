@@ -5,13 +5,14 @@
  * here is in src/sync itself.
  *
  * The same test sources are linked with the real runtime, too (tests/sync/meson.build).
- * At each begin, park and fire a random choice (UK_SEED) may yield the CPU. Descriptors
+ * At each begin, park and fire a random choice (UK_DEBUG=seed=N) may yield the CPU. Descriptors
  * are never freed, as in the real scheduler. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/sched.h"
@@ -73,7 +74,7 @@ static struct fake *fake_new(enum thread_kind kind)
 	*f = (struct fake){ 0 };
 reuse:
 	if (!seed)
-		seed = getenv("UK_SEED") ? strtoull(getenv("UK_SEED"), NULL, 0) : 1;
+		seed = env_key_number(ENV_SEED, 1);
 	f->t.id = fetch_add_relaxed(&ids, 1) + 1;
 	f->rng = (f->t.id + seed) * 0x9e3779b97f4a7c15ULL | 1;
 	f->t.kind = (uint8_t)kind;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "base/env.h"
 #include "base/sys.h"
 #include "mem/stack.h"
 #include "test.h"
@@ -173,8 +174,6 @@ void fiber_run_one(void (*fn)(void *), void *arg)
 
 void fibers_init(void)
 {
-	const char *want = getenv("UK_TLS");
-
 	if (UK_ASAN || UK_TSAN)
 		SKIP("sanitizers keep their state in the TLS of kernel threads");
 	CHECK_EQ(tls_init(), 0);
@@ -184,8 +183,8 @@ void fibers_init(void)
 	if (!strcmp(tls_method(), "none"))
 		SKIP("no thread blocks with this C library");
 #endif
-	if (want)
-		CHECK(!strcmp(tls_method(), want));
+	if (env_key_is(ENV_TLS, "template") || env_key_is(ENV_TLS, "harvest"))
+		CHECK(env_key_is(ENV_TLS, tls_method()));
 	printf("method: %s\n", tls_method());
 }
 
@@ -200,7 +199,7 @@ int fibers_each_method(int argc, char **argv)
 		pid_t pid = fork();
 
 		if (!pid) {
-			setenv("UK_TLS", methods[i], 1);
+			set_debug("tls", methods[i]);
 			execl("/proc/self/exe", argv[0], methods[i], (char *)NULL);
 			_exit(2);
 		}

@@ -14,7 +14,7 @@ extern "C" {
 
 struct fiber;
 
-/* Calls tls_init. Exits with 77 if this C library has no thread blocks. */
+/* Calls tls_init. Exits with 77 if the method that UK_DEBUG asks for does not exist. */
 void fibers_init(void);
 /* Runs fn(arg) once in each of n fibers, on `workers` kernel threads, until all have
  * ended. Each fiber runs its destructors at its end. */
@@ -27,7 +27,7 @@ int fiber_tid(void);
 void *fiber_stack(size_t *size);
 /* How often a fiber was continued by another kernel thread than before. */
 unsigned long fibers_migrations(void);
-/* Executes the program again for each method, with UK_TLS set, and returns the worst
+/* Executes the program again for each method, with UK_DEBUG=tls set, and returns the worst
  * exit status. In such a run it returns -1 at once. */
 int fibers_each_method(int argc, char **argv);
 

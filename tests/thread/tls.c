@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a program may expect of its thread-local state on a user thread, with both
- * methods of making thread blocks (UK_TLS). */
+ * methods of making thread blocks (UK_DEBUG=tls). */
 #include "thread/tls.h"
 
 #include <ctype.h>

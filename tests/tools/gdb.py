@@ -104,7 +104,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         # PROT_NONE guards: gdb's own core writer fails on a mapping with lazy guards
         core = os.path.join(tmp, "core.gdb")
-        target = start(tmp, UK_GUARD="mprotect")
+        target = start(tmp, UK_DEBUG=os.environ.get("UK_DEBUG", "") + ",guard=mprotect")
         try:
             out, err = gdb("-p", str(target.pid), commands=COMMANDS + [
                 "generate-core-file " + core])

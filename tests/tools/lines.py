@@ -23,7 +23,7 @@ CACHE = "--LL=262144,16,64"  # 4,096 lines
 # misses were counted). With the wrong end of the queue it is 16.6.
 MOST = {"yield": (310, 3.3), "ring": (875, 12.0), "timed": (950, 13.2), "tree": (1370, 6.0)}
 # turns off what runs by the clock: the keeper and the monitor's events
-STILL = {"UK_VPS": "1", "UK_TRIM": "0", "UK_ACTIVATION": "off"}
+STILL = {"UK_VPS": "1", "UK_DEBUG": "trim=0", "UK_ACTIVATION": "off"}
 
 
 def count(exe, out, *words):
