@@ -24,9 +24,9 @@ lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0
 lib_libs = $(if $(UNWIND),-lunwind) -ldl
 
 # without the BPF program of the event detector, which needs clang and bpftool
-lib_src := $(filter-out %.bpf.c src/posix/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
+lib_src := $(filter-out %.bpf.c src/preload/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
-broker_src := src/act/spot_load.c
+broker_src := src/monitor/spot_load.c
 tool_src := $(wildcard tool/*.c tool/*/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
 so := $(OUT)/libukthreads.so.0

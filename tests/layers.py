@@ -6,11 +6,12 @@
 2. If an object of a directory needs a symbol that another directory defines, that directory
    must be allowed (nm over the objects of the build directory).
 3. apps/, tool/ and examples/ include <uk/...> only. (bench/micro measures single directories;
-   tool/broker is the other half of the directory act.)
+   tool/broker is the other half of the directory monitor.)
 4. src/LIBC lists the names outside of src that a directory uses. Names that a compiler or a C
    library inserts by itself do not count.
-5. Only the runtime's own table (base/libc.c) uses the names that the drop-in (src/posix)
+5. Only the runtime's own table (base/libc.c) uses the names that the drop-in (src/preload)
    defines.
+6. No two source files of src have the same name, so that a backtrace or a comment is clear.
 """
 import os
 import re
@@ -84,7 +85,7 @@ def includes(rooms, errors):
                                       % (os.path.relpath(path, ROOT), n, room, m.group(1)))
     for top in ("apps", "tool", "examples"):
         for d, _, files in os.walk(os.path.join(ROOT, top)):
-            broker = ("act", "base") if d.endswith("/tool/broker") else ()
+            broker = ("monitor", "base") if d.endswith("/tool/broker") else ()
             for f in files:
                 if f.endswith((".c", ".h", ".cc")):
                     path = os.path.join(d, f)
@@ -97,7 +98,7 @@ def includes(rooms, errors):
 
 def over(needed, errors):
     """Find uses, below the drop-in, of the names that it defines."""
-    objdir = os.path.join(BUILD, "src", "libposix.a.p")
+    objdir = os.path.join(BUILD, "src", "libpreload.a.p")
     ours = set()
     for f in sorted(os.listdir(objdir)):
         if f.endswith(".o"):
@@ -135,8 +136,18 @@ def symbols(rooms, errors):
     over(needed, errors)
 
 
+def unique(errors):
+    seen = {}
+    for top, _, names in os.walk(os.path.join(ROOT, "src")):
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(top, name), ROOT)
+            if name.endswith((".c", ".h", ".S")) and seen.setdefault(name, path) != path:
+                errors.append("%s: %s has the same name" % (path, seen[name]))
+
+
 def main():
     rooms, errors = load(), []
+    unique(errors)
     includes(rooms, errors)
     symbols(rooms, errors)
     for e in errors:

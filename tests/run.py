@@ -48,7 +48,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The directories below the scheduler know neither engines nor vps. Their tests run once.
-ONCE = {"base", "arch", "mem", "event", "thread", "tree", "model", "tools"}
+ONCE = {"base", "arch", "mem", "reactor", "thread", "tree", "model", "tools"}
 WIDE = {"sched", "sync", "io"}  # these run with more vps than CPUs in `make check`, too
 MATRIX = {
     "gate": ["uring/2", "epoll/1"],

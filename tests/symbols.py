@@ -25,8 +25,8 @@ def main():
     out = subprocess.check_output(["nm", "-D", "--defined-only", lib], text=True)
     exported = set(re.findall(r" [TWBD] (\w+)", out))
     exported = {s for s in exported if not s.startswith("UKTHREADS")}
-    # the libc names that src/spawn redefines
-    over = set(re.findall(r"LIBC_API[^;{(]*?\b(\w+)\(", text("src/spawn/*.c"))) | {"vfork"}
+    # the libc names that src/process redefines
+    over = set(re.findall(r"LIBC_API[^;{(]*?\b(\w+)\(", text("src/process/*.c"))) | {"vfork"}
     over_mapped = set(re.findall(r"^\s+((?!uk_)\w+);", text("src/ukthreads.map"), re.M))
     exported -= over
     tests = text("tests/**/*.c") + text("tests/**/*.cc")

@@ -2,7 +2,7 @@
 /* run.c - `uk run [OPTION...] -- PROGRAM [ARG...]`: starts a program with the drop-in.
  *
  * It examines the program (judge.c), appends libuk-posix.so to LD_PRELOAD, passes the
- * options on as UK_... variables (src/posix/start.c reads them) and becomes the
+ * options on as UK_... variables (src/preload/pt_start.c reads them) and becomes the
  * program. So process id, exit status, signals and terminal are the program's own. If
  * the program cannot run on user threads, it prints one line with the reason and runs
  * the program natively.

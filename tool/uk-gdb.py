@@ -254,8 +254,8 @@ def where(thread):
                 name = f.name() or name
                 table = f.find_sal().symtab
                 source = table.fullname() if table else ""
-                if f.name() and not re.search(r"/src/(base|arch|mem|event|thread|sched|sync|io|life"
-                                              r"|act|api|look|posix|spawn)/", source):
+                if f.name() and not re.search(r"/src/(base|arch|mem|reactor|thread|sched|lifecycle|sync"
+                                              r"|io|async|monitor|process|debug|preload)/", source):
                     break
                 f = f.older()
             return name

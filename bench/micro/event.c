@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "event/engine.h"
+#include "reactor/engine.h"
 
 static struct reactor R;
 

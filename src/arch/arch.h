@@ -29,7 +29,7 @@
  * fast, otherwise by a system call. Returns when another context switches back; only
  * memory and the frame pointer are kept across it. */
 #if defined(__x86_64__)
-#include "arch/x86_64/switch.h"
+#include "arch/x86_64/switch_x86_64.h"
 #else
 void arch_switch(void **from, void *to, void *tp, bool fast);
 #endif

@@ -6,7 +6,7 @@
  *
  *   RING    by the reactor, if its engine holds a request's files (io_uring). Its
  *           completion reaches the group as that of an operation with a sink
- *           (event/reactor.h).
+ *           (reactor/reactor.h).
  *   HELPER  by a light thread, which makes the blocking call of the same name. So all
  *           promises of blocking calls (memory that faults, close, deadlines,
  *           cancellation, fork, epoll) hold without further code.
@@ -37,7 +37,7 @@
 
 #include "base/list.h"
 #include "base/lock.h"
-#include "event/reactor.h"
+#include "reactor/reactor.h"
 #include "sched/vp.h"
 #include "uk/async.h"
 #include "uk/chan.h"

@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 
 #define PATH_MOST 512

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "base/panic.h"
+#include "base/log.h"
 
 #define ITEM_MAX 64 /* longer than each valid key and value */
 

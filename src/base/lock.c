@@ -2,7 +2,7 @@
 /* The slow path of the runtime's own lock, and the rank check of debug builds. */
 #include "base/lock.h"
 
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 
 #define LOCK_SPINS 60

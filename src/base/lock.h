@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 
-/* In lock order. A fork takes nearly all of them (life/fork.c). */
+/* In lock order. A fork takes nearly all of them (lifecycle/fork.c). */
 #define LOCK_RANKS(X)                                                                  \
 	X(SYSTEM)  /* signals during system(3) */                                      \
 	X(POPEN)   /* pipes of popen(3); held while a child starts */                  \

@@ -4,7 +4,7 @@
  *           +-- inline: io_try, a form of the call that cannot block
  *   uk_recv +
  *           +-- io_wait_op --+-- a read on an fd where it has helped: the late try
- *                            |     (event/late.c)
+ *                            |     (reactor/late.c)
  *                            +-- user thread: the reactor (sched_io) carries it out
  *                            |     its memory may fault, or it sends: the reactor
  *                            |       says when, io_try makes it (place.c)
@@ -35,7 +35,7 @@
 #include <sys/sysmacros.h>
 #include <sys/time.h>
 
-#include "event/accept.h"
+#include "reactor/accept.h"
 #include "io/known.h"
 
 #define PAUSE (NS_PER_MS / 2)

@@ -14,7 +14,7 @@
  */
 #include "io/io.h"
 
-#include "io/hostile.h"
+#include "io/io_hostile.h"
 #include "io/known.h"
 
 /* For a known socket, use the socket's own call: 90 ns less than preadv2 or pwritev2

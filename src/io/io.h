@@ -13,9 +13,9 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
-#include "base/files.h"
+#include "base/fds.h"
 #include "base/sys.h"
-#include "event/reactor.h"
+#include "reactor/reactor.h"
 #include "sched/fuzz.h"
 #include "sched/sched.h"
 #include "uk/io.h"
@@ -44,7 +44,7 @@
  *
  * When to try: a read is tried at once if the last one filled its buffer. If such tries
  * fail (a protocol of small fixed messages fills its buffer each time), the next 1, 3,
- * 7 ... 127 chances are skipped; a success resets that. A late try (event/late.c) is
+ * 7 ... 127 chances are skipped; a success resets that. A late try (reactor/late.c) is
  * due by the same rule, but the first one only after 7 waits: that is score 0; a
  * success sets score 1. */
 #define IO_HINTS (1u << 20) /* the kernel's usual limit of fds */
@@ -305,7 +305,7 @@ void raw_interrupt(int fd);
  * terminal. */
 void io_jumped(struct uk_thread *t);
 
-/* -- fork.c: in a forked child, free what lost threads had taken -- */
+/* -- io_fork.c: in a forked child, free what lost threads had taken -- */
 void close_fork_child(void);
 void copy_fork_child(void);
 void file_fork_child(void);
@@ -323,7 +323,7 @@ long io_flags(struct uk_thread *t, int fd);    /* as F_GETFL gives them, or -err
 bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */
 /* fd is the caller's terminal, and another process group is in the foreground: a wait
  * would miss that it may not be read. Carriers block the signal that the kernel sends
- * then; the preload library has it sent (posix/terminal.c). */
+ * then; the preload library has it sent (preload/pt_terminal.c). */
 bool io_in_background(int fd);
 /* By fstat: HINT_FILE, perhaps with HINT_ENDLESS; or HINT_STREAM, perhaps with
  * HINT_DEVICE and HINT_TERMINAL. 0: closed. */

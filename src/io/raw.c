@@ -34,7 +34,7 @@
 
 #include "base/libc.h"
 #include "base/lock.h"
-#include "base/panic.h"
+#include "base/log.h"
 
 #define COUNTS 4096u
 #define BUSY(fd) (-2 - (fd))

@@ -18,7 +18,7 @@
  * cancellation.
  *
  * uk_recv_ahead is a promise by the program that makes the multishot receive possible
- * (event/ahead.c). Bytes that the runtime holds are invisible to other processes, to
+ * (reactor/ahead.c). Bytes that the runtime holds are invisible to other processes, to
  * plain system calls and after a close without our knowledge, so the promise is never
  * assumed. Calls that would miss these bytes return -EBUSY.
  *

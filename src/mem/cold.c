@@ -25,7 +25,7 @@
 #include <sys/mman.h>
 
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "mem/stack_impl.h"
 
 /* All slabs by address, to find the slab of a stack. */

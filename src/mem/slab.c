@@ -21,7 +21,7 @@
 #include "mem/slab_impl.h"
 
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 
 #define CHUNK_FIRST ((size_t)64 << 10)
 #define CHUNK_MAX ((size_t)2 << 20)

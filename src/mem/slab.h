@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/list.h"
 #include "base/lock.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "mem/scarce.h"
 
 struct slab {

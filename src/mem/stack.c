@@ -53,7 +53,7 @@
 #include "base/lock.h"
 #include "base/env.h"
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/valgrind.h"
 #include "mem/slab.h"
 #include "mem/stack_impl.h"

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 
 #include "arch/arch.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "sched/switch.h"
 #include "thread/tls.h"
@@ -165,7 +165,7 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 	if (!cas_seq_cst(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
 		return NULL;
 	/* Either the thread that looks at the joiner's stack sees FIRED, or we see its
-	 * bit in susp (life/keeper.c). Then thread_reap fires the joiner. */
+	 * bit in susp (lifecycle/keeper.c). Then thread_reap fires the joiner. */
 	if (unlikely(load_seq_cst(&joiner->susp))) {
 		store_release(&joiner->wait, W_MAKE(token, 0, W_PARKED));
 		return NULL;

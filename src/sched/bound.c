@@ -21,7 +21,7 @@
  * than the kernel's wait); to undo the state and set it again at each switch (a filter
  * cannot be removed).
  */
-#include "sched/bell.h"
+#include "sched/mute.h"
 #include "sched/enter.h"
 
 uint64_t carriers_dedicated;

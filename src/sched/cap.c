@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 #include "base/cgroup.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "sched/handoff.h"
 

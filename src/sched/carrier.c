@@ -28,7 +28,7 @@
 #include "arch/arch.h"
 #include "base/libc.h"
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/valgrind.h"
 #include "sched/handoff.h"
 #include "sched/switch.h"
@@ -168,7 +168,7 @@ static void enlist(struct carrier *c)
 		store_relaxed(&c->seat, 0);
 		store_relaxed(&c->stopped, 0);
 		/* release: a thread that sees it alive sees its new tid (pairs with
-		 * has_ended in act/monitor.c) */
+		 * has_ended in monitor/monitor.c) */
 		store_release(&c->ended, false);
 		fetch_add_acq_rel(&carriers_reborn, 1);
 		return;
@@ -198,7 +198,7 @@ static void *carrier_main(void *arg)
 	san_adopt(&c->disp.san);
 #endif
 	enlist(c);
-	/* listed before the load of carrier_born (pairs with settle in act/detect.c) */
+	/* listed before the load of carrier_born (pairs with settle in monitor/detect.c) */
 	fence_seq_cst();
 	born = load_acquire(&carrier_born);
 	if (born)

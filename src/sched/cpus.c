@@ -11,7 +11,7 @@
  * behaves as if the first N CPUs were allowed, and as if control groups set no limit.
  */
 #include "base/cgroup.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "sched/vp.h"
 

@@ -34,7 +34,7 @@
  */
 #include "sched/cputime.h"
 
-#include "base/barrier.h"
+#include "base/membarrier.h"
 #include "sched/switch.h"
 
 uint32_t cputime_asked;

@@ -39,9 +39,9 @@
 #include <sys/prctl.h>
 
 #include "arch/arch.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
-#include "sched/bell.h"
+#include "sched/mute.h"
 #include "sched/fuzz.h"
 #include "sched/switch.h"
 
@@ -81,7 +81,7 @@ __attribute__((constructor)) static void choose_switch(void)
 /* ---- queues ---- */
 
 /* A suspension takes effect where a thread would be queued. The load of susp there is
- * an acquire: whatever life/keeper.c did to the stack is over (pairs with suspend_end).
+ * an acquire: whatever lifecycle/keeper.c did to the stack is over (pairs with suspend_end).
  * True: t is held instead of queued. */
 static bool suspend_here(struct uk_thread *t)
 {
@@ -712,7 +712,7 @@ void monitor_notice(void)
 {
 	/* idle is stored before monitor_asleep is read; the monitor stores and reads
 	 * the other way round (pairs with the fence in sleep_with_the_vps,
-	 * act/monitor.c) */
+	 * monitor/monitor.c) */
 	fence_seq_cst();
 	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
 		monitor_call();

@@ -27,9 +27,9 @@
  */
 #include <pthread.h>
 
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
-#include "sched/bell.h"
+#include "sched/mute.h"
 #include "sched/fuzz.h"
 #include "sched/enter.h"
 

@@ -84,7 +84,7 @@ INLINE struct uk_vp *vp_of(const struct uk_thread *t)
 INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
 {
 	store_relaxed(&t->depth, depth);
-	fence_compiler(); /* pairs with the membarrier in life/fork.c */
+	fence_compiler(); /* pairs with the membarrier in lifecycle/fork.c */
 	while (unlikely(load_acquire(&world_gate))) {
 		store_release(&t->depth, 0);
 		gate_wait();

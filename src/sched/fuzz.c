@@ -6,7 +6,7 @@
 
 #if UK_DEBUG
 #include "base/env.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 
 bool fuzz_on;

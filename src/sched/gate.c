@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gate.c - where threads wait while a fork copies the address space. The design and the
- * table of states are in life/fork.c, which shuts the gate. */
+ * table of states are in lifecycle/fork.c, which shuts the gate. */
 #include "sched/gate.h"
 
 #include <limits.h>
 
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "sched/vp.h"
 

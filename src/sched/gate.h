@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.h - the gate that a fork shuts: see life/fork.c. */
+/* gate.h - the gate that a fork shuts: see lifecycle/fork.c. */
 #ifndef SCHED_GATE_H
 #define SCHED_GATE_H
 

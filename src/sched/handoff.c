@@ -8,7 +8,7 @@
 #include "sched/handoff.h"
 
 #include "base/sys.h"
-#include "sched/bell.h"
+#include "sched/mute.h"
 #include "sched/gate.h"
 #include "sched/switch.h"
 

@@ -21,7 +21,7 @@
  * cancel it. So the cancel is a message, too, which is read after that one, even if the
  * vp is ours by now. Modelled in tests/model/op.pml.
  *
- * A stream that is received ahead (event/ahead.c) lives in one reactor, so that its
+ * A stream that is received ahead (reactor/ahead.c) lives in one reactor, so that its
  * bytes stay in order. A word for each fd (sched_ahead) says in which:
  *
  *   0         --sched_ahead_begin--> UNPLACED
@@ -31,7 +31,7 @@
  * A thread that was stolen submits to its stream's vp and wakes there, so it moves back
  * by itself.
  */
-#include "base/panic.h"
+#include "base/log.h"
 #include "sched/vp.h"
 
 static struct uk_vp *vp_for(struct uk_vp *vp, enum io_class c)

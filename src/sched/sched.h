@@ -23,7 +23,7 @@
 #include <signal.h>
 
 #include "base/base.h"
-#include "event/reactor.h"
+#include "reactor/reactor.h"
 #include "thread/thread.h"
 #include "uk/vp.h"
 
@@ -117,7 +117,7 @@ bool sched_io_dense(const struct uk_thread *t);
  * ends that earlier. */
 int sched_io_soon(struct uk_thread *t, struct io_op *op);
 /* A read that has just found nothing is tried once more when the calling thread's vp
- * has nothing else to do (event/late.c). Returns the reactor's result; -EAGAIN: there
+ * has nothing else to do (reactor/late.c). Returns the reactor's result; -EAGAIN: there
  * is still nothing. sched_io_may_be_late: is that possible? Not where another vp or the
  * kernel's thread would carry it out, nor where other threads are ready and a ring
  * takes the reads of many in one call. */
@@ -203,7 +203,7 @@ void block_end(struct uk_thread *t);
 void outside_begin(struct uk_thread *t);
 void outside_end(struct uk_thread *t);
 
-/* -- signals for user threads: signal.c; masks and handlers: posix/signal.c -- */
+/* -- signals for user threads: signal.c; masks and handlers: preload/pt_signal.c -- */
 
 /* Set by the preload library: runs the handlers of handler_thread(), outside the
  * runtime; or cancels the caller, if that is a kernel thread. context: of the kernel

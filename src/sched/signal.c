@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signal.c - interrupts a user thread, so that a handler can run in its context. Only
  * the preload library knows which handlers are to run, and whether the thread's mask
- * lets them (posix/signal.c).
+ * lets them (preload/pt_signal.c).
  *
  * A thread that has a signal for t sets ASK_SIGNAL with wait_cut, which ends t's wait,
  * and then looks where t is:

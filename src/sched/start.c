@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "sched/body.h"
 #include "sched/fuzz.h"
 #include "sched/vp.h"

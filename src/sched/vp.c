@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/valgrind.h"
 #include "sched/handoff.h"
 #include "uk/vp.h"

@@ -12,10 +12,10 @@
 
 #include <pthread.h>
 
-#include "base/barrier.h"
+#include "base/membarrier.h"
 #include "base/env.h"
-#include "event/reactor.h"
-#include "event/timer.h"
+#include "reactor/reactor.h"
+#include "reactor/timer.h"
 #include "mem/slab.h"
 #include "mem/stack.h"
 #include "sched/runq.h"
@@ -188,18 +188,18 @@ struct carrier {
 	bool renew;     /* after a fork: needs a new stack and thread block */
 	bool newborn;   /* made as a spare and not parked yet; handoff.c's lock */
 	bool masked;    /* has carrier_mask; itself */
-	uint32_t shut;  /* blocks SIGPROF, too, for now (posix/signal.c); atomic */
+	uint32_t shut;  /* blocks SIGPROF, too, for now (preload/pt_signal.c); atomic */
 	bool dedicated; /* runs one thread, and ends then (bound.c); itself */
 	bool listed;    /* it is in carriers_all; itself */
 	/* the thread that it is dedicated to, until that ends; itself */
 	struct uk_thread *bound_to;
-	/* its perf ring (bell.h): the monitor sets the pointer; itself and the monitor
+	/* its perf ring (mute.h): the monitor sets the pointer; itself and the monitor
 	 * write to the ring */
 	struct perf_event_mmap_page *bell;
 	/* the ring of its last kernel thread, which has ended; itself sets, the monitor
 	 * takes it */
 	struct perf_event_mmap_page *old_bell;
-	/* act/detect.c: the start of detection for which a seat was asked; the
+	/* monitor/detect.c: the start of detection for which a seat was asked; the
 	 * monitor */
 	uint32_t seat;
 	/* no events until then, after one for nothing; the monitor */
@@ -307,7 +307,7 @@ bool want_spare(void);  /* are spares wanted? */
 void carrier_grown(struct carrier *c); /* c, a spare, parks; under handoff.c's lock */
 void spares_ran_out(void); /* more spares are wanted; under handoff.c's lock */
 /* Asks the maker to kick vp, for the monitor: it has an fd table of its own
- * (act/files.c), without the fds of vp's reactor. */
+ * (monitor/file_table.c), without the fds of vp's reactor. */
 void maker_kick(struct uk_vp *vp);
 /* asks the maker to call fn; one such call at a time */
 void maker_job(void (*fn)(void));
@@ -318,7 +318,7 @@ int maker_failed(void); /* error of the maker's last try to make a spare; 0: mad
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
 /* called by c itself, on a user thread's stack; false: no memory */
 bool carrier_renew(struct carrier *c);
-/* Around fork (life/fork.c). */
+/* Around fork (lifecycle/fork.c). */
 /* the child: only this carrier exists, or none (NULL) */
 void carriers_forget(struct carrier *only);
 int carriers_rebuild(void); /* the child: all vps are orphans */

@@ -11,7 +11,7 @@
  * waiter arms, then looks at t->asked. One of them sees the other. A signal for a
  * thread (in the preload library) ends a wait in the same way.
  */
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "sched/fuzz.h"
 #include "sched/switch.h"

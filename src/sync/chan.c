@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/barrier.h"
+#include "base/membarrier.h"
 #include "base/sys.h"
 #include "base/touch.h"
 #include "sync/futex.h"

@@ -27,7 +27,7 @@
  */
 #include "sync/futex.h"
 
-#include "base/panic.h"
+#include "base/log.h"
 #include "uk/sync.h"
 
 #define GROUP 64u /* buckets; a page */

@@ -32,7 +32,7 @@
  */
 #include "sync/mutex.h"
 
-#include "base/panic.h"
+#include "base/log.h"
 
 #define STARVED (1 * NS_PER_MS)
 #define SPINS 40

@@ -30,7 +30,7 @@
 
 #include "arch/arch.h"
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 
 /* A guard size that no other thread has: it identifies the stack's words in struct
  * pthread. */

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "thread/keys.h"
 

@@ -39,7 +39,7 @@
 
 #include "arch/san.h"
 #include "base/base.h"
-#include "event/timer.h"
+#include "reactor/timer.h"
 #include "mem/slab.h"
 #include "mem/stack.h"
 #include "uk/thread.h"
@@ -210,7 +210,7 @@ struct uk_thread {
  *   joiner   --exit----> EXITED, and the joiner is fired
  *   DETACHED --exit----> descriptor freed by the reaper
  *   EXITED   --join, detach--> TAKEN: descriptor freed by the caller
- * In a forked child, for a thread that was not copied (life/fork.c):
+ * In a forked child, for a thread that was not copied (lifecycle/fork.c):
  *   OPEN, joiner --rebuild--> LOST
  *   LOST         --join, detach--> TAKEN: descriptor freed by the caller
  */

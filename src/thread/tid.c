@@ -8,7 +8,7 @@
  * threads are left out: they are collected in a bitmap, one window of ids at a time.
  *
  * Each process begins at another id, a forked child too: other processes may use
- * ukthreads as well, and libc's process-shared locks compare ids (posix/shared.c).
+ * ukthreads as well, and libc's process-shared locks compare ids (preload/pt_shared.c).
  *
  * A cache takes CHUNK numbers at once, so the shared counter is touched rarely. */
 #include <string.h>

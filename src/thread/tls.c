@@ -27,7 +27,7 @@
 
 #include "arch/arch.h"
 #include "base/env.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "mem/stack.h"
 #include "thread/tls_block.h"

@@ -25,7 +25,7 @@
 #include "arch/arch.h"
 #include "base/lock.h"
 #include "base/os.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "thread/glibc.h"
 
 #define SLOTS_MAX 1024

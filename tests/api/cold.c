@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <uk/uk.h>
 
-#include "life/keeper.h"
+#include "lifecycle/keeper.h"
 #include "sched/vp.h"
 #include "test.h"
 #include "thread/tls.h"

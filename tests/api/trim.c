@@ -6,7 +6,7 @@
 #include <ucontext.h>
 #include <uk/uk.h>
 
-#include "life/keeper.h"
+#include "lifecycle/keeper.h"
 #include "sched/vp.h"
 #include "tasks.h"
 #include "test.h"

@@ -2,7 +2,7 @@
 /* The fence that one thread executes for all: Dekker's protocol with a compiler barrier
  * on the frequent side and membarrier(2) on the other. At least one side sees the
  * other's store. Without the membarrier call this test soon fails. */
-#include "base/barrier.h"
+#include "base/membarrier.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two threads that wait for each other in turn: neither thread's reads go to the engine
- * (event/late.c). */
+ * (reactor/late.c). */
 #include "test.h"
 
 #include <errno.h>

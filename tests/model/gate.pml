@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gate.pml - two kernel threads that take a vp's owner word from its carrier: the
- * monitor, after an event from the kernel or after its own look (src/act/monitor.c),
- * and a fork, which shuts the gate (src/life/fork.c; handoff_stop, handoff_go in
+ * monitor, after an event from the kernel or after its own look (src/monitor/monitor.c),
+ * and a fork, which shuts the gate (src/lifecycle/fork.c; handoff_stop, handoff_go in
  * src/sched/handoff.c; src/sched/gate.c).
  *
  * One vp, two carriers, one of which starts as a spare. If a carrier blocks outside the

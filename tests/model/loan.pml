@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loan.pml - a zero-copy send, and when its memory belongs to the program again: on_op,
- * on_let_go and submit_lent (src/event/uring.c), sched_io_lent (src/sched/io.c),
+ * on_let_go and submit_lent (src/reactor/uring.c), sched_io_lent (src/sched/io.c),
  * lend_goes_on (src/async/lend.c).
  *
  * The kernel posts a completion with the number of bytes that it has accepted, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* putoff.pml - signal handlers of a kernel thread that the preload library defers until
  * the thread leaves the runtime: on_signal, put_off and deliver_late
- * (src/posix/signal.c), park_foreign and wait_interrupted (src/sched/wait.c),
+ * (src/preload/pt_signal.c), park_foreign and wait_interrupted (src/sched/wait.c),
  * foreign_signalled and run_deferred_foreign (src/sched/enter.c).
  *
  * Thread M enters the runtime, waits in a queue, and leaves, twice: in a wait that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sqpoll.pml - the SQPOLL kernel thread that reads the rings of a set goes to sleep
- * while their owners queue entries: put_sqe, must_wake and enter (src/event/uring.c)
+ * while their owners queue entries: put_sqe, must_wake and enter (src/reactor/uring.c)
  * against the kernel's io_sq_thread.
  *
  * Two rings with one owner each, and one kernel thread. An owner's store of the tail

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/env.h"
-#include "base/panic.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "sched/sched.h"
 #include "thread/keys.h"

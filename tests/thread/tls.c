@@ -76,7 +76,7 @@ static void check_stack_bounds(void *arg)
 	char *at, *stack = fiber_stack(&want);
 	int *tid = (int *)(void *)((char *)tls_current() + *(size_t *)arg), mine = *tid;
 
-	/* libc asks the kernel for the affinity of the tid; only src/posix can
+	/* libc asks the kernel for the affinity of the tid; only src/preload can
 	 * interpose that call */
 	*tid = sys_gettid();
 	CHECK_EQ(pthread_getattr_np(pthread_self(), &attr), 0);

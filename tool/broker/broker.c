@@ -3,7 +3,7 @@
  * themselves.
  *
  * The broker loads spot.bpf.c once, as root, and drops all privileges. Then it
- * registers the threads of processes that ask, by the protocol of act/broker.h. It has
+ * registers the threads of processes that ask, by the protocol of monitor/broker.h. It has
  * the only fds of the BPF program and its maps, and nothing is pinned. So when the
  * broker ends in any way, the kernel removes everything; each process prints a line
  * about that and finds its blocked threads by itself again.
@@ -25,8 +25,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "act/broker.h"
-#include "act/spot_load.h"
+#include "monitor/broker.h"
+#include "monitor/spot_load.h"
 #include "../options.h"
 
 static void usage(FILE *f)

@@ -31,8 +31,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "act/broker.h"
-#include "act/spot_load.h"
+#include "monitor/broker.h"
+#include "monitor/spot_load.h"
 #include "broker.h"
 
 #ifndef SO_PEERPIDFD

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One bit for each fd that a process can have by the kernel's default (fs.nr_open). */
+#include "base/fds.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include "base/base.h"
+
+#define WORD 64u
+
+int files_apart;
+static uint64_t ours[FILES_MOST / WORD]; /* atomics */
+/* One past the highest fd ever claimed; files_claim only raises it. It only bounds
+ * searches, so nothing depends on its order. */
+static uint32_t end;
+
+void files_claim(int fd)
+{
+	uint32_t now = load_relaxed(&end), n = (uint32_t)fd + 1;
+
+	if ((unsigned)fd >= FILES_MOST)
+		return;
+	while (now < n && !cas_acq_rel(&end, &now, n))
+		;
+	fetch_or_acq_rel(&ours[(unsigned)fd / WORD], 1ull << ((unsigned)fd % WORD));
+}
+
+/* The bit first: once closed, the fd may be the program's. */
+void files_drop(int fd)
+{
+	if (fd < 0)
+		return;
+	if ((unsigned)fd < FILES_MOST)
+		fetch_and_acq_rel(&ours[(unsigned)fd / WORD],
+				  ~(1ull << ((unsigned)fd % WORD)));
+	sys1(SYS_close, fd);
+}
+
+int files_dup(int fd)
+{
+	long r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FILES_HIGH);
+	struct rlimit lim;
+
+	if (r == -EINVAL && !sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim))
+		r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lim.rlim_cur / 2);
+	if (r < 0)
+		r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+	if (r >= 0)
+		files_claim((int)r);
+	return (int)r;
+}
+
+void files_fork_child(void)
+{
+	unsigned fd = 0;
+
+	while ((fd = files_next(fd, FILES_MOST - 1)) < FILES_MOST)
+		files_drop((int)fd);
+}
+
+bool files_claimed(int fd)
+{
+	return (unsigned)fd < FILES_MOST &&
+	       load_relaxed(&ours[(unsigned)fd / WORD]) >> ((unsigned)fd % WORD) & 1;
+}
+
+unsigned files_next(unsigned fd, unsigned last)
+{
+	while (fd <= last && fd < load_relaxed(&end)) {
+		uint64_t w = load_relaxed(&ours[fd / WORD]) >> (fd % WORD);
+
+		if (w) {
+			fd += (unsigned)__builtin_ctzll(w);
+			return fd <= last ? fd : last + 1;
+		}
+		fd = (fd / WORD + 1) * WORD;
+	}
+	return last + 1;
+}

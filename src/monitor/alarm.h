@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONITOR_ALARM_H
+#define MONITOR_ALARM_H
+
+#include "base/base.h"
+
+#define ALARM_SIGNAL 32
+
+/* The calling kernel thread, the monitor, is the one to be woken. */
+void alarm_init(void);
+/* Any thread, in the runtime: wake the monitor a while from now. */
+void alarm_set(void);
+/* The monitor: sets how long that is, ns. */
+void alarm_after(int64_t ns);
+/* Any thread: wake the monitor now, if alarm_hears. */
+void alarm_ring(void);
+/* The monitor: true if it waits for signals, false if the kernel had no timer for
+ * it. */
+bool alarm_hears(void);
+/* The monitor: from now on an event on fd, of its own table, wakes it. 0 or -errno. */
+int alarm_by(int fd);
+/* The monitor: sleep until an alarm or the deadline; may return early. Not NULL: the
+ * carrier that spot.bpf.c says has blocked. *fd not -1: something happened there
+ * (alarm_by). There may be more events. */
+void *alarm_wait(int64_t deadline, int *fd);
+
+#endif

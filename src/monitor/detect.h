@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* detect.h - how the monitor learns that a carrier has blocked. */
+#ifndef MONITOR_DETECT_H
+#define MONITOR_DETECT_H
+
+#include "sched/vp.h"
+
+enum detector { DETECT_OFF, DETECT_LOOKS, DETECT_BPF, DETECT_PERF, DETECT_END };
+extern uint32_t detector; /* what is in force; written by the monitor, read by others */
+
+/* The monitor: does the kernel tell? */
+static inline bool detect_tells(void)
+{
+	return detector >= DETECT_BPF;
+}
+
+/* Does the kernel tell, or may it soon? Then detect_wait is to be called. */
+bool detect_hears(void);
+/* At the start of the runtime, or of a forked child's. */
+void detect_init(void);
+/* In a forked child that could not make a monitor. */
+void detect_none(void);
+/* The monitor starts; does it have a table of files of its own? */
+void detect_begin(bool own_files);
+/* The monitor, after each round of samples. blocked: it found a blocked carrier. The
+ * first one makes it worth loading what tells sooner of the next. It requests seats for
+ * carriers that were made meanwhile. */
+void detect_round(bool blocked);
+/* The monitor: does the kernel tell of every carrier? */
+bool detect_all(void);
+/* The monitor: sleep until an alarm or the deadline; may return early. Not NULL: the
+ * kernel told that this carrier blocked. There may be more events. */
+struct carrier *detect_wait(int64_t deadline);
+/* The monitor, before it sleeps for long: true if a thread waits in detect_explain. */
+bool detect_wanted(void);
+/* For people: what is in force, and why nothing better. Makes the monitor try. Any
+ * kernel thread, once the runtime runs. */
+void detect_explain(char *buf, size_t n);
+
+#endif
