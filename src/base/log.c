@@ -5,10 +5,8 @@
 #include <signal.h>
 
 #include "base/fds.h"
+#include "base/hooks.h"
 #include "base/sys.h"
-
-void (*panic_hook)(void);
-int (*stderr_door)(void);
 
 struct out {
 	char *buf;
@@ -174,7 +172,7 @@ void fmt_fd(int fd, const char *fmt, ...)
 static void write_message(const char *s, size_t n)
 {
 	bool mine = files_are_the_programs();
-	int fd = mine ? 2 : stderr_door();
+	int fd = mine ? 2 : hooks.stderr_fd();
 
 	if (fd < 0)
 		return;
@@ -217,8 +215,8 @@ void uk_panic(const char *fmt, ...)
 	va_start(ap, fmt);
 	say("panic: ", fmt, ap);
 	va_end(ap);
-	if (panic_hook && !__atomic_exchange_n(&once, 1, __ATOMIC_SEQ_CST))
-		panic_hook();
+	if (hooks.panic && !__atomic_exchange_n(&once, 1, __ATOMIC_SEQ_CST))
+		hooks.panic();
 	/* abort(3) takes locks: raise the signal itself */
 	sys4(SYS_rt_sigaction, SIGABRT, &dfl, NULL, 8);
 	sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &abrt, NULL, sizeof(abrt));

@@ -8,14 +8,8 @@
 
 #include "base/base.h"
 
-/* Writes "ukthreads: panic: ..." to stderr, calls panic_hook (src/debug sets it to
- * print the current thread), aborts. */
+/* Writes "ukthreads: panic: ..." to stderr, calls hooks.panic, aborts. */
 void uk_panic(const char *fmt, ...) NORETURN __attribute__((format(printf, 1, 2)));
-extern void (*panic_hook)(void); /* set once at start */
-
-/* Returns the program's fd 2 for the thread that has its own file table; the caller
- * closes it. -errno on failure. Set before files_apart (fds.h). */
-extern int (*stderr_door)(void);
 
 /* Writes a warning for the user: "ukthreads: ..." on stderr. */
 void uk_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -116,7 +116,7 @@ void crash_install(void)
 	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER }, old;
 	const char *d = env_get("UK_DUMP");
 
-	panic_hook = panic_dump;
+	hooks.panic = panic_dump;
 #if !UK_SAN
 	sa.sa_sigaction = on_fault;
 	LIBC(sigaction)(SIGSEGV, &sa, &old_segv);

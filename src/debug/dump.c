@@ -102,8 +102,9 @@ static void on_sigurg(int sig UNUSED, siginfo_t *si, void *uc)
 
 static bool ask(const struct carrier *c)
 {
-	return thread_signals ? carrier_ask(c, QUESTION_FRAMES)
-			      : !sys3(SYS_tgkill, sys0(SYS_getpid), c->tid, SIGURG);
+	return hooks.thread_signals
+		   ? carrier_ask(c, QUESTION_FRAMES)
+		   : !sys3(SYS_tgkill, sys0(SYS_getpid), c->tid, SIGURG);
 }
 
 static void frames_of_running(int fd)
@@ -113,7 +114,7 @@ static void frames_of_running(int fd)
 	uint32_t asked = 0, silent;
 
 	sa.sa_sigaction = on_sigurg;
-	if (!thread_signals && LIBC(sigaction)(SIGURG, &sa, &old))
+	if (!hooks.thread_signals && LIBC(sigaction)(SIGURG, &sa, &old))
 		return;
 	dump_fd = fd;
 	store_seq_cst(&begun, 0);
@@ -132,7 +133,7 @@ static void frames_of_running(int fd)
 			break;
 		sys2(SYS_nanosleep, &ts, NULL);
 	}
-	if (!thread_signals)
+	if (!hooks.thread_signals)
 		LIBC(sigaction)(SIGURG, &old, NULL);
 	silent = asked - MIN(load_acquire(&answered), asked);
 	if (silent)

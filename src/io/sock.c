@@ -571,7 +571,7 @@ static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t fam
 		if (io_limit_over(t, op->until, r))
 			return family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
 		/* if an attempt is under way, the next connect returns -EALREADY */
-		if (r == -EINTR && t->kind == THREAD_USER && thread_signals)
+		if (r == -EINTR && t->kind == THREAD_USER && hooks.thread_signals)
 			return r;
 		if (r == -EINTR && family != AF_UNIX)
 			return -EINPROGRESS;

@@ -81,8 +81,8 @@ bool sched_child_mask(uint64_t *mask)
 
 	if (!t || !t->carrier->masked)
 		return false;
-	if (thread_mask) {
-		*mask = thread_mask();
+	if (hooks.thread_mask) {
+		*mask = hooks.thread_mask();
 		return true;
 	}
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, sizeof(now));
@@ -128,7 +128,7 @@ void sched_fork_lost(const uint64_t *mask)
 	world_gate = GATE_LOST;
 	if (t && !t->depth) {
 		/* from here on, the preload library's calls are libc's */
-		if (thread_mask)
+		if (hooks.thread_mask)
 			store_release(&t->depth, DEPTH_VFORK);
 		else if (load_relaxed(&t->kind) == THREAD_USER)
 			/* enters by the slow path, which ends at the gate */
@@ -308,7 +308,7 @@ static int undo_wait(void *obj, void *arg)
 
 	if (t != arg && (kind == THREAD_USER || kind == THREAD_FOREIGN) &&
 	    W_STATE(load_relaxed(&t->wait)) != W_IDLE)
-		wait_lost(t);
+		hooks.wait_lost(t);
 	return 0;
 }
 
@@ -355,7 +355,7 @@ static void user_survives(struct uk_thread *t)
 static void leave_parent(struct uk_thread *t)
 {
 	slab_walk(&thread_slab, undo_wait, t);
-	wait_lost(NULL);
+	hooks.wait_lost(NULL);
 	for (uint32_t i = 0; i < vp_count_all; i++) {
 		struct reactor *r = &vp_all[i]->reactor;
 
@@ -422,8 +422,8 @@ static void child(void)
 		break;
 	case FORK_LOCKED:
 		/* kernel threads waited, without a runtime */
-		if (thread_self() && wait_lost)
-			wait_lost(NULL);
+		if (thread_self() && hooks.wait_lost)
+			hooks.wait_lost(NULL);
 		set_lock_release();
 		lock_release(&fork_lock);
 		break;
@@ -560,7 +560,7 @@ __attribute__((constructor)) static void fork_register(void)
 	if (files.lock && files.unlock)
 		*(void **)(void *)&files.reset =
 		    dlsym(RTLD_DEFAULT, "_IO_list_resetlock");
-	gate_rebuild = rebuild;
+	hooks.gate_rebuild = rebuild;
 	sched_on_start(fork_start);
 	pthread_atfork(prepare, parent, child);
 }

@@ -118,7 +118,7 @@ static void heir_leaves(void)
 static void set_max(uint64_t max)
 {
 	limit.max = max;
-	store_relaxed(&thread_dead, max ? limit_gone : NULL);
+	store_relaxed(&hooks.thread_dead, max ? limit_gone : NULL);
 }
 
 /* In a forked child: no thread waits any more, and at most one user thread is alive. If
@@ -129,7 +129,7 @@ void limit_rebuild(bool heir)
 	lock_init(&limit.lock, RANK_THREADS);
 	list_init(&limit.waiters);
 	limit.live = limit.heirs = heir;
-	store_relaxed(&thread_leaves, heir ? heir_leaves : NULL);
+	store_relaxed(&hooks.thread_leaves, heir ? heir_leaves : NULL);
 	if (heir ? !limit.max : limit.max == NO_LIMIT)
 		set_max(heir ? NO_LIMIT : 0);
 }

@@ -8,7 +8,7 @@
 /* Is there a limit, or are threads counted for another reason? */
 static inline bool limit_on(void)
 {
-	return load_relaxed(&thread_dead) != NULL;
+	return load_relaxed(&hooks.thread_dead) != NULL;
 }
 /* Takes a place for a new thread: 0, -EAGAIN (nowait), -ECANCELED, -ETIMEDOUT. */
 int limit_take(struct uk_thread *t, bool nowait);

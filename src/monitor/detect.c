@@ -74,7 +74,7 @@ void detect_init(void)
 {
 	const char *s = env_word("UK_ACTIVATION", "bpf perf monitor off");
 
-	carrier_born = NULL;
+	hooks.carrier_born = NULL;
 	asked = false;
 	teller = 0;
 	for (unsigned i = 0; s && i < TELLERS; i++)
@@ -97,7 +97,7 @@ void detect_init(void)
 /* No more events, for good. */
 static void give_up(int r)
 {
-	store_relaxed(&carrier_born, NULL);
+	store_relaxed(&hooks.carrier_born, NULL);
 	store_relaxed(&error, r);
 	/* release: a thread that sees it sees why (pairs with detect_explain) */
 	store_release(&detector, (uint32_t)DETECT_LOOKS);
@@ -153,7 +153,7 @@ static void settle(int r)
 	if (!r) {
 		store_relaxed(&detector, DETECT_BPF + teller);
 		/* release: a carrier that sees it can ring (pairs with carrier_main) */
-		store_release(&carrier_born, alarm_ring);
+		store_release(&hooks.carrier_born, alarm_ring);
 		fence_seq_cst(); /* a carrier that does not see it is listed already */
 		newborn();
 	} else if (asked) {

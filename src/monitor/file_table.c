@@ -72,7 +72,7 @@ static bool leave(void)
 	if (!may_leave() || sys3(SYS_close_range, 0, ~0u, CLOSE_UNSHARE))
 		return false;
 	self = sys2(SYS_pidfd_open, sys0(SYS_getpid), 0);
-	stderr_door = program_stderr;
+	hooks.stderr_fd = program_stderr;
 	store_relaxed(&files_apart, sys_gettid());
 	return true;
 }

@@ -550,7 +550,7 @@ static void monitor_start(void)
 	may_renice = !monitor_no_nice && can_renice();
 	hogs = false;
 	detect_init();
-	monitor_call = alarm_set;
+	hooks.monitor_call = alarm_set;
 }
 
 static void monitor_again(void)

@@ -813,8 +813,8 @@ void handlers_begin(void)
 /* Also without user threads, a signal ends a kernel thread's wait with EINTR. */
 __attribute__((constructor)) static void end_waits(void)
 {
-	foreign_signals = deliver_late;
-	foreign_adopted = handlers_begin;
+	hooks.foreign_signals = deliver_late;
+	hooks.foreign_adopted = handlers_begin;
 	/* the process's signals; abort() unblocks its own */
 	carrier_shuts = BIT(SIGABRT) | BIT(SIGURG);
 	carrier_answers[QUESTION_MASK] = answer_mask;
@@ -853,8 +853,8 @@ void signals_begin(void)
 	bool in = signals_enter();
 	if (!signals_begun) {
 		slab_init(&item_slab, sizeof(struct signal_item));
-		thread_signals = deliver;
-		thread_mask = my_mask;
+		hooks.thread_signals = deliver;
+		hooks.thread_mask = my_mask;
 		signals_main_mask = word_of(&set);
 		signals_watch_main(signals_main_mask);
 		thread_signals_init();

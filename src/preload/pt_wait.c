@@ -183,5 +183,5 @@ static long wait_for_shell(pid_t pid, int *status, void (*undo)(void))
 
 __attribute__((constructor)) static void wait_register(void)
 {
-	spawn_wait = wait_for_shell;
+	hooks.spawn_wait = wait_for_shell;
 }

@@ -156,17 +156,17 @@ static void heed_keys(void)
 	spawn_unlock(&lock, signals);
 }
 
-static long wait_here(pid_t pid, int *status, void (*undo)(void) UNUSED)
+long spawn_wait(pid_t pid, int *status, void (*undo)(void))
 {
 	long r;
 
+	if (hooks.spawn_wait)
+		return hooks.spawn_wait(pid, status, undo);
 	do
 		r = sys4(SYS_wait4, pid, status, 0, NULL);
 	while (r == -EINTR);
 	return MIN(r, 0);
 }
-
-long (*spawn_wait)(pid_t pid, int *status, void (*undo)(void)) = wait_here;
 
 static void nothing(void) {}
 

@@ -36,9 +36,9 @@ void *libc_next(const char *name);
  * a handler might start a program, too. spawn_unlock gets what spawn_lock returned. */
 uint64_t spawn_lock(struct lock *l);
 void spawn_unlock(struct lock *l, uint64_t mask);
-/* Waits for a shell to end; 0 or -errno. The preload library replaces it by a function
- * that parks. A cancellation may leave that function: then the child is killed and undo
- * is called. If undo is NULL, a cancellation may not. */
-extern long (*spawn_wait)(pid_t pid, int *status, void (*undo)(void));
+/* Waits for a shell to end; 0 or -errno. In the preload library (hooks.spawn_wait) the
+ * wait parks. A cancellation may leave it: then the child is killed and undo is called.
+ * If undo is NULL, a cancellation may not. */
+long spawn_wait(pid_t pid, int *status, void (*undo)(void));
 
 #endif

@@ -22,8 +22,6 @@
 
 size_t sched_stack_size = (size_t)256 << 10;
 bool stacks_eager;
-void (*thread_dead)(void);
-void (*thread_leaves)(void);
 
 /* ---- at the start ---- */
 
@@ -186,7 +184,7 @@ INLINE NORETURN void leave(struct uk_thread *t, void *ret)
 		thread_run_cleanups(t);
 	if (t->tp)
 		tls_run_destructors();
-	leaves = load_relaxed(&thread_leaves);
+	leaves = load_relaxed(&hooks.thread_leaves);
 	if (unlikely(leaves))
 		leaves();
 	c = enter_user(t);
@@ -247,7 +245,7 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 	}
 	if (unlikely(t->ext))
 		thread_free_ext(t);
-	dead = load_relaxed(&thread_dead);
+	dead = load_relaxed(&hooks.thread_dead);
 	if (unlikely(dead))
 		dead();
 	/* the joiner is already out of its wait: no other thread writes join */

@@ -20,12 +20,6 @@ bool thread_prepare(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t)
  * of vp. */
 void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined);
 
-/* Set by lifecycle/limit.c; NULL: nothing is counted. thread_dead is called for each thread
- * that died, in the runtime; thread_leaves by an exiting thread, before it enters the
- * runtime for the last time. */
-extern void (*thread_dead)(void);
-extern void (*thread_leaves)(void);
-
 /* Frees the descriptor of a dead thread that was joined or detached. */
 INLINE void thread_put(struct uk_vp *vp, struct uk_thread *t)
 {

@@ -52,7 +52,6 @@ static int maker_error; /* of its last try; the maker writes, the watchdog reads
 static struct carrier *retired;
 struct carrier *carriers_all;
 uint32_t carriers_reborn;
-void (*carrier_born)(void);
 uint64_t carriers_count, spares_count, spares_made, carrier_mask, carrier_shuts;
 
 void carrier_bind(struct carrier *c, struct uk_vp *vp)
@@ -200,7 +199,7 @@ static void *carrier_main(void *arg)
 	enlist(c);
 	/* listed before the load of carrier_born (pairs with settle in monitor/detect.c) */
 	fence_seq_cst();
-	born = load_acquire(&carrier_born);
+	born = load_acquire(&hooks.carrier_born);
 	if (born)
 		born();
 	carrier_loop(c);
@@ -343,7 +342,7 @@ static void *maker_main(void *arg UNUSED)
 
 		store_seq_cst(&maker_word, 0);
 		if (load_relaxed(&maker_deferred) && xchg_seq_cst(&maker_deferred, 0))
-			deferred_wake();
+			hooks.deferred_wake();
 		if (load_relaxed(&to_kick))
 			vp_kick(xchg_seq_cst(&to_kick, (struct uk_vp *)NULL));
 		if (load_relaxed(&job))

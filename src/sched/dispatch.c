@@ -59,7 +59,6 @@
 #define KERNELS_SLACK (50 * NS_PER_US) /* which is this */
 
 uint32_t monitor_asleep;
-void (*monitor_call)(void);
 bool switch_fast_tp;
 static int64_t sleep_slack = SLEEP_SLACK; /* ns; set before there are vps */
 
@@ -715,7 +714,7 @@ void monitor_notice(void)
 	 * monitor/monitor.c) */
 	fence_seq_cst();
 	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
-		monitor_call();
+		hooks.monitor_call();
 }
 
 /* Nothing to run: sleeps in the reactor until something comes. */

@@ -33,9 +33,6 @@
 #include "sched/fuzz.h"
 #include "sched/enter.h"
 
-void (*deferred_wake)(void);
-void (*foreign_adopted)(void);
-
 static COLD NORETURN void child_of_vfork(void)
 {
 	if (load_acquire(&world_gate) == GATE_LOST)
@@ -59,8 +56,8 @@ COLD int rt_adopt_slow(void)
 	set_lock_release();
 	if (!r && !thread_foreign())
 		r = -ENOMEM;
-	if (!r && foreign_adopted)
-		foreign_adopted();
+	if (!r && hooks.foreign_adopted)
+		hooks.foreign_adopted();
 	return r;
 }
 
@@ -103,7 +100,7 @@ void run_deferred(struct carrier *c)
 	while (load_relaxed(&c->deferred)) {
 		store_relaxed(&c->deferred, 0);
 		fence_compiler();
-		deferred_wake();
+		hooks.deferred_wake();
 	}
 }
 
@@ -140,7 +137,7 @@ static bool wake_deferred_foreign(struct uk_thread *t)
 		return false;
 	store_relaxed(&t->deferred, 0);
 	enter_gate(t, 1);
-	deferred_wake();
+	hooks.deferred_wake();
 	store_release(&t->depth, 0);
 	return true;
 }
@@ -148,8 +145,8 @@ static bool wake_deferred_foreign(struct uk_thread *t)
 void run_deferred_foreign(struct uk_thread *t)
 {
 	while (unlikely(wake_deferred_foreign(t)))
-		if (foreign_signals)
-			foreign_signals();
+		if (hooks.foreign_signals)
+			hooks.foreign_signals();
 }
 
 bool foreign_signalled(struct uk_thread *t)
@@ -157,7 +154,7 @@ bool foreign_signalled(struct uk_thread *t)
 	bool any = false;
 
 	while (unlikely(wake_deferred_foreign(t)))
-		any = foreign_signals != NULL;
+		any = hooks.foreign_signals != NULL;
 	if (any)
 		store_relaxed(&t->deferred, 1);
 	return any;

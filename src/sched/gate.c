@@ -11,8 +11,6 @@
 
 uint32_t world_gate;
 uint32_t sched_forks;
-void (*wait_lost)(struct uk_thread *t);
-void (*gate_rebuild)(void);
 
 void gate_wait(void)
 {
@@ -24,7 +22,7 @@ void gate_wait(void)
 			    "this process was forked by a signal handler that "
 			    "interrupted the runtime, or by _Fork: it can only exec");
 		if (g == GATE_CHILD && cas_acq_rel(&world_gate, &g, GATE_REBUILD))
-			gate_rebuild();
+			hooks.gate_rebuild();
 		else
 			sys_futex_wait(&world_gate, g, TIME_NEVER);
 	}

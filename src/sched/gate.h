@@ -8,7 +8,5 @@
 enum gate { GATE_OPEN, GATE_SHUT, GATE_CHILD, GATE_REBUILD, GATE_LOST };
 
 void gate_set(uint32_t g);
-/* called by the first thread that enters a child's runtime; set by fork.c */
-extern void (*gate_rebuild)(void);
 
 #endif

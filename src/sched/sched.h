@@ -23,6 +23,7 @@
 #include <signal.h>
 
 #include "base/base.h"
+#include "base/hooks.h"
 #include "reactor/reactor.h"
 #include "thread/thread.h"
 #include "uk/vp.h"
@@ -205,28 +206,15 @@ void outside_end(struct uk_thread *t);
 
 /* -- signals for user threads: signal.c; masks and handlers: preload/pt_signal.c -- */
 
-/* Set by the preload library: runs the handlers of handler_thread(), outside the
- * runtime; or cancels the caller, if that is a kernel thread. context: of the kernel
- * signal that interrupted the user code; NULL: at the end of a call. */
-extern void (*thread_signals)(void *context);
 /* A system call returned -EINTR: has a handler interrupted it? Then the caller of the
  * library is told, and decides. Otherwise, and always without the preload library, the
  * call is made again: to the kernel, the notice that an operation of a ring is done
  * looks like a signal. */
 static inline bool sched_eintr_counts(const struct uk_thread *t)
 {
-	return t->kind == THREAD_USER && thread_signals && thread_asked(t, ASK_SIGNAL);
+	return t->kind == THREAD_USER && hooks.thread_signals &&
+	       thread_asked(t, ASK_SIGNAL);
 }
-/* Likewise for a foreign thread that has put off a handler because it was in the
- * runtime: called when it leaves. If it is set, a wait of a foreign thread that a
- * handler interrupts ends with WAKE_SIGNAL. */
-extern void (*foreign_signals)(void);
-/* Called when a kernel thread has got its descriptor, in order to wait and to wake;
- * outside the runtime. NULL: nothing to do. */
-extern void (*foreign_adopted)(void);
-/* Returns the mask of the calling user thread, which is not its carrier's. NULL: there
- * is none. */
-extern uint64_t (*thread_mask)(void);
 /* t has a signal to handle. It comes out of its wait, or is interrupted where it
  * computes or sleeps in the kernel, and thread_signals is called there. restart: a
  * system call of t that is interrupted goes on. The same for a kernel thread. Called in
@@ -285,8 +273,6 @@ void rt_exit_here(void);
  * before it sleeps in it, or by another one if it sleeps already (enter.c). False: it
  * is not inside; do it yourself. */
 bool rt_defer_wake(void);
-/* Set by sync, which knows by itself what there is to wake. */
-extern void (*deferred_wake)(void);
 
 /* Counters of the current vp, or a shared set for foreign threads, which is lossy:
  * exact counts are added atomically there. */
@@ -317,10 +303,6 @@ static inline void sched_inline(struct uk_thread *t, unsigned calls)
 /* Starts the runtime: 0 or -errno. Idempotent; any thread. */
 int sched_start(void);
 
-/* In a forked child only the thread that forked goes on. Set by sync; fork calls it in
- * the child for every other thread that is in a wait: what that thread did to the
- * object that it waits for is undone. Then it is called once with NULL. */
-extern void (*wait_lost)(struct uk_thread *t);
 extern uint32_t sched_forks; /* the number of forks between us and the first process */
 /* Rebuilds the runtime of a forked child, if that has not happened yet (not in a signal
  * handler). sched_unsettled: is it still to be rebuilt? */

@@ -68,7 +68,7 @@ void setxid_init(void)
 	a.handler = on_setxid;
 	a.mask = ~0ull;
 	/* the program's handlers run inside it, on the thread's stack */
-	if (thread_signals)
+	if (hooks.thread_signals)
 		a.flags &= ~(unsigned long)SA_ONSTACK;
 	sys4(SYS_rt_sigaction, SIGSETXID, &a, NULL, sizeof(a.mask));
 }

@@ -48,9 +48,6 @@
 #define SIG_RESTART (__SIGRTMIN + 1)
 #define SIG_BORROWED 64 /* for a moment, before there are threads */
 
-void (*thread_signals)(void *context);
-void (*foreign_signals)(void);
-uint64_t (*thread_mask)(void);
 void (*carrier_answers[CARRIER_QUESTIONS])(void *context);
 /* Only their addresses count: they say that a kernel signal is ours, and for what. */
 static uint32_t cookie, question;
@@ -82,7 +79,7 @@ void thread_signals_seen(struct uk_thread *t)
 void signals_deliver(struct uk_thread *t)
 {
 	store_release(&t->carrier->in_rt, 0);
-	thread_signals(NULL);
+	hooks.thread_signals(NULL);
 }
 
 static long send(int tid, bool restart, void *why, unsigned which)
@@ -102,7 +99,7 @@ static void send_to(int tid, bool restart)
 
 bool carrier_ask(const struct carrier *c, enum carrier_question q)
 {
-	return thread_signals && !send(c->tid, true, &question, q);
+	return hooks.thread_signals && !send(c->tid, true, &question, q);
 }
 
 static const uint64_t interrupts =
@@ -157,7 +154,7 @@ void thread_interrupt(struct uk_thread *t, bool restart)
 void foreign_asked(struct uk_thread *t)
 {
 	thread_signals_seen(t);
-	thread_signals(NULL);
+	hooks.thread_signals(NULL);
 }
 
 /* On a foreign kernel thread. */
@@ -168,7 +165,7 @@ static void foreign_interrupted(struct uk_thread *t, void *context)
 		return;
 	thread_signals_seen(t);
 	mask_of_interrupted(context);
-	thread_signals(context);
+	hooks.thread_signals(context);
 }
 
 /* Was the signal sent by this file? */
@@ -207,7 +204,7 @@ void signal_interrupted(const siginfo_t *info, void *context)
 	 * nest */
 	thread_signals_seen(t);
 	mask_of_interrupted(context);
-	thread_signals(context);
+	hooks.thread_signals(context);
 	if (now != t) /* a handler that sleeps, or is about to */
 		wait_interrupted(now);
 }

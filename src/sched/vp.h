@@ -365,12 +365,9 @@ void sched_on_child(void (*fn)(void));
  * functions of sched_on_start. */
 void sched_needs_thread(void *(*fn)(void *), size_t stack);
 void sched_run_on_child(void);
-/* Set by act: 1 while the monitor sleeps because all vps do. A vp that wakes up and
- * runs threads clears it and calls monitor_call. */
+/* Set by the monitor: 1 while it sleeps because all vps do. A vp that wakes up and runs
+ * threads clears it and calls hooks.monitor_call. */
 extern uint32_t monitor_asleep;
-extern void (*monitor_call)(void);
-/* likewise; if not NULL, called by each new carrier once it is in carriers_all */
-extern void (*carrier_born)(void);
 /* anyone: a vp that runs threads is awake now, or the keeper may give something back */
 void monitor_notice(void);
 

@@ -122,7 +122,8 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 
 			if (r == -ETIMEDOUT)
 				wait_fire(t, token, WAKE_TIMEOUT);
-			else if (r == -EINTR && foreign_signals && !t->uncancelable)
+			else if (r == -EINTR && hooks.foreign_signals &&
+				 !t->uncancelable)
 				wait_fire(t, token, WAKE_SIGNAL);
 		}
 	}

@@ -451,7 +451,7 @@ static void lost(struct uk_thread *t)
 
 __attribute__((constructor)) static void fork_hook(void)
 {
-	wait_lost = lost;
+	hooks.wait_lost = lost;
 }
 
 int uk_futex_wait(const uint32_t *addr, uint32_t expected, uk_time deadline)

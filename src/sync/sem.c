@@ -145,7 +145,7 @@ static void wake_pending(void)
 
 __attribute__((constructor)) static void sem_hook(void)
 {
-	deferred_wake = wake_pending;
+	hooks.deferred_wake = wake_pending;
 }
 
 /* The state of this kernel thread and of the handlers that interrupt it, without a

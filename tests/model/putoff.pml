@@ -83,7 +83,7 @@ inline any()
 	od
 }
 
-/* foreign_signals: deliver_late. A signal arrives as soon as it is unblocked. Meanwhile
+/* hooks.foreign_signals: deliver_late. A signal arrives as soon as it is unblocked. Meanwhile
  * set_again enters the runtime, where a signal may be deferred. */
 inline deliver_late()
 {

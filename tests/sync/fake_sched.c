@@ -30,8 +30,6 @@ struct fake {
 };
 
 __thread struct uk_thread *thread_self_tls __attribute__((tls_model("initial-exec")));
-void (*deferred_wake)(void);
-void (*wait_lost)(struct uk_thread *t);
 uint32_t sched_forks;
 
 static struct fake *unused;
@@ -172,7 +170,7 @@ void rt_exit(void)
 
 	while (f->depth == 1 && f->ndeferred) {
 		f->ndeferred = 0;
-		deferred_wake();
+		hooks.deferred_wake();
 	}
 	uk_assert(f->depth > 0);
 	f->depth--;

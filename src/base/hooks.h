@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks.h - the functions of higher layers that lower layers call. No layer calls up
+ * (src/LAYERS), so the higher layer sets a pointer here.
+ *
+ * Unless its line says otherwise, a hook is set once, before the runtime starts, by a
+ * constructor of the file that its line names, and is read without an atomic. NULL:
+ * nothing is to be done. */
+#ifndef BASE_HOOKS_H
+#define BASE_HOOKS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct uk_thread;
+
+struct hooks {
+	/* debug/crash.c: prints the current thread after the message of a panic. Set by
+	 * the start of the runtime. */
+	void (*panic)(void);
+	/* monitor/file_table.c: opens the program's standard error; the caller closes
+	 * it. -errno on failure. Set before files_apart (fds.h). */
+	int (*stderr_fd)(void);
+
+	/* sync/futex.c: in a forked child only the thread that forked goes on. fork
+	 * calls this for every other thread that is in a wait: what that thread did to
+	 * the object that it waits for is undone. Then it is called once with NULL. */
+	void (*wait_lost)(struct uk_thread *t);
+	/* sync/sem.c: does the wake-ups that handlers have put off (rt_defer_wake). */
+	void (*deferred_wake)(void);
+
+	/* lifecycle/fork.c: rebuilds the runtime of a child; called by the first thread
+	 * that enters it. */
+	void (*gate_rebuild)(void);
+	/* lifecycle/limit.c, NULL while nothing is counted; relaxed. thread_dead is
+	 * called for each thread that died, in the runtime; thread_leaves by an exiting
+	 * thread, before it enters the runtime for the last time. */
+	void (*thread_dead)(void);
+	void (*thread_leaves)(void);
+
+	/* monitor/monitor.c: the monitor sleeps because all vps do, and a vp that wakes
+	 * up has cleared monitor_asleep. Set by the start of the runtime. */
+	void (*monitor_call)(void);
+	/* monitor/detect.c, by its state: called by each new carrier once it is in
+	 * carriers_all. Release; pairs with the acquire in carrier.c. */
+	void (*carrier_born)(void);
+
+	/* preload/pt_signal.c, set when the program first has user threads: runs the
+	 * handlers of handler_thread(), outside the runtime; or cancels the caller, if
+	 * that is a kernel thread. context: of the kernel signal that interrupted the
+	 * user code; NULL: at the end of a call. */
+	void (*thread_signals)(void *context);
+	/* preload/pt_signal.c, set with it: the mask of the calling user thread, which is
+	 * not its carrier's. */
+	uint64_t (*thread_mask)(void);
+	/* preload/pt_signal.c: a foreign thread leaves the runtime and has put off a
+	 * handler. If it is set, a wait of a foreign thread that a handler interrupts
+	 * ends with WAKE_SIGNAL. */
+	void (*foreign_signals)(void);
+	/* preload/pt_signal.c: a kernel thread has got its descriptor, in order to wait
+	 * and to wake; called outside the runtime. */
+	void (*foreign_adopted)(void);
+	/* preload/pt_wait.c: waits for a child instead of process/spawn.c. */
+	long (*spawn_wait)(pid_t pid, int *status, void (*undo)(void));
+};
+
+extern struct hooks hooks;
+
+#endif
