@@ -8,10 +8,15 @@
 #ifndef BASE_HOOKS_H
 #define BASE_HOOKS_H
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+struct carrier;
 struct uk_thread;
+
+enum carrier_question { QUESTION_FRAMES, QUESTION_MASK, CARRIER_QUESTIONS };
 
 struct hooks {
 	/* debug/crash.c: prints the current thread after the message of a panic. Set by
@@ -44,6 +49,22 @@ struct hooks {
 	 * carriers_all. Release; pairs with the acquire in carrier.c. */
 	void (*carrier_born)(void);
 
+	/* preload/pt_interrupt.c, NULL without the preload library: c answers the
+	 * question in a handler, by carrier_answer, as soon as it runs. False: it was
+	 * not asked. */
+	bool (*carrier_ask)(const struct carrier *c, enum carrier_question q);
+	/* debug/dump.c, preload/pt_signal.c. context: of what the handler interrupted;
+	 * an interrupted system call goes on. */
+	void (*carrier_answer[CARRIER_QUESTIONS])(void *context);
+	/* preload/pt_interrupt.c: handles this signal of libc's (setxid.c), if the
+	 * preload library sent it; else false. */
+	bool (*interrupted)(const siginfo_t *info, void *context);
+	/* preload/pt_cputime.c, once the CPU time of a thread is asked for; relaxed.
+	 * Called after a switch, before any carrier can run the thread that was left. */
+	void (*thread_switched)(struct carrier *c);
+	/* preload/pt_cputime.c: in a forked child, before its runtime is rebuilt.
+	 * survivor: the user thread that forked, or NULL. */
+	void (*child_thread)(struct uk_thread *survivor);
 	/* preload/pt_signal.c, set when the program first has user threads: runs the
 	 * handlers of handler_thread(), outside the runtime; or cancels the caller, if
 	 * that is a kernel thread. context: of the kernel signal that interrupted the

@@ -7,7 +7,7 @@
  * run queue instead of running it; then it is released. A running thread prints its own
  * frames, from a signal on its carrier. That is SIGURG, which carriers keep open. In
  * the preload library, whose program may use SIGURG, it is the signal that interrupts
- * carriers (carrier_ask). */
+ * carriers (hooks.carrier_ask). */
 #include <errno.h>
 #include <signal.h>
 
@@ -103,7 +103,7 @@ static void on_sigurg(int sig UNUSED, siginfo_t *si, void *uc)
 static bool ask(const struct carrier *c)
 {
 	return hooks.thread_signals
-		   ? carrier_ask(c, QUESTION_FRAMES)
+		   ? hooks.carrier_ask(c, QUESTION_FRAMES)
 		   : !sys3(SYS_tgkill, sys0(SYS_getpid), c->tid, SIGURG);
 }
 
@@ -151,7 +151,7 @@ static void parent_dumps_no_more(void)
 __attribute__((constructor)) static void dump_register(void)
 {
 	sched_on_child(parent_dumps_no_more);
-	carrier_answers[QUESTION_FRAMES] = answer;
+	hooks.carrier_answer[QUESTION_FRAMES] = answer;
 }
 
 /* s has a network processor, or should have one. */

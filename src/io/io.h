@@ -223,24 +223,6 @@ static inline bool io_limit_over(const struct uk_thread *t, int64_t until, long 
 /* Park for a while, because nothing announces the state of the kernel that is waited
  * for. 0 or -errno. */
 int io_pause(struct uk_thread *t, int64_t ns);
-/* until.c: makes u->call(u->arg, fd) until it returns something else than -EAGAIN, and
- * waits for events of fd in between; -ETIMEDOUT at the deadline. Call it outside the
- * runtime. */
-enum io_until_mode {
-	IO_ANYHOW,   /* ignores the file's own flags (epoll_wait) */
-	IO_AS_FILE,  /* with O_NONBLOCK it does not wait */
-	IO_AS_SOCKET /* likewise, and SO_RCVTIMEO, SO_SNDTIMEO end it with -EAGAIN */
-};
-struct io_until {
-	int fd;
-	uint16_t events;
-	uint16_t mode; /* enum io_until_mode */
-	int64_t deadline;
-	/* fd: u->fd, or a duplicate after a close */
-	long (*call)(void *arg, int fd);
-	void *arg;
-};
-long io_until(const struct io_until *u);
 /* place.c: may the reactor access what op reads and writes? And p[0..n)? */
 bool io_in_place(struct uk_thread *t, const struct io_op *op);
 bool io_in_shared_memory(struct uk_thread *t, const void *p, size_t n);

@@ -54,7 +54,6 @@
 #include "lifecycle/keeper.h"
 #include "lifecycle/life.h"
 #include "lifecycle/limit.h"
-#include "sched/cputime.h"
 #include "sched/enter.h"
 
 /* What prepare did, for the parent's and the child's handler. */
@@ -529,7 +528,8 @@ static void rebuild(void)
 	int r;
 
 	memory_forked();
-	cputime_forked(survivor);
+	if (hooks.child_thread)
+		hooks.child_thread(survivor);
 	barrier_init();
 	slab_walk(&thread_slab, bury, &lost);
 	for (uint32_t i = 0; i < vp_count_all; i++)

@@ -3,7 +3,7 @@
  * (of the caller alone), capabilities, namespaces, filters, I/O priority, memory
  * policy.
  *
- *   a user thread    is bound to its kernel thread first (sched/bound.c), so only this
+ *   a user thread    is bound to its kernel thread first (sched/guest.c), so only this
  *                    thread has the state, until it ends
  *   a kernel thread  is alone with the state anyway
  *   both             the threads that they create from then on inherit the state, so

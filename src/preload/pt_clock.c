@@ -2,7 +2,7 @@
 /* pt_clock.c - CPU-time clocks. A user thread's clock is its own, not that of its carrier,
  * which also runs others: CLOCK_THREAD_CPUTIME_ID, what pthread_getcpuclockid gives,
  * and getrusage(RUSAGE_THREAD), through libc's functions and syscall(2). It counts from
- * the first query on (sched/cputime.c). All other clocks are libc's.
+ * the first query on (pt_cputime.c). All other clocks are libc's.
  *
  * The clockid of a thread's clock is OURS plus the thread's id, above all positive
  * clockids of the kernel. (The kernel's own form for its threads' clocks has too few
@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "preload/pt_calls.h"
+#include "preload/pt_cputime.h"
 #include "preload/pt_tid.h"
-#include "sched/cputime.h"
 
 #define OURS (1 << 30) /* ids of threads are smaller */
 

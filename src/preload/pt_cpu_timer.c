@@ -6,7 +6,7 @@
  *                         sigevent. It is never armed for a due time: we arm it for 1
  *                         ns when it has to expire. A timer that signals a user thread
  *                         expires without the kernel
- *   the thread's alarm    one for all of its timers (sched/cputime.c): it wakes the
+ *   the thread's alarm    one for all of its timers (pt_cputime.c): it wakes the
  *                         receiver when the first of them may be due. The thread itself
  *                         is often earlier: it checks its timers whenever it checks for
  *                         signals
@@ -21,9 +21,9 @@
 #include <time.h>
 
 #include "base/sys.h"
+#include "preload/pt_cputime.h"
 #include "preload/pt_signal.h"
 #include "preload/pt_tid.h"
-#include "sched/cputime.h"
 
 struct cpu_timer {
 	struct list all;

@@ -13,6 +13,7 @@
 
 #include "base/os.h"
 #include "preload/pt_calls.h"
+#include "preload/pt_signal.h"
 
 #define VAIN_MAX 4 /* wake-ups with nothing ready, before it pauses */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_signal.c - signals for user threads: each has a mask, pending signals, and handlers
- * that run in its context. sched/signal.c reaches a thread wherever it is.
+ * that run in its context. pt_interrupt.c reaches a thread wherever it is.
  *
  * There are two kinds of threads:
  *
@@ -308,7 +308,7 @@ void signals_opened(uint64_t bits)
 		return;
 	for (const struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
 		if (load_relaxed(&c->shut))
-			carrier_ask(c, QUESTION_MASK);
+			hooks.carrier_ask(c, QUESTION_MASK);
 }
 
 static void answer_mask(void *context)
@@ -817,7 +817,7 @@ __attribute__((constructor)) static void end_waits(void)
 	hooks.foreign_adopted = handlers_begin;
 	/* the process's signals; abort() unblocks its own */
 	carrier_shuts = BIT(SIGABRT) | BIT(SIGURG);
-	carrier_answers[QUESTION_MASK] = answer_mask;
+	hooks.carrier_answer[QUESTION_MASK] = answer_mask;
 }
 
 void signal_install(int sig, const struct sigaction *a)

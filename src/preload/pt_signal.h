@@ -63,6 +63,24 @@ static inline struct posix_thread *signals_thread(struct posix_signals *s)
 	return container_of(s, struct posix_thread, signals);
 }
 
+/* -- pt_interrupt.c -- */
+
+/* t has a signal to handle. It comes out of its wait, or is interrupted where it
+ * computes or sleeps in the kernel, and thread_signals is called there. restart: a
+ * system call of t that is interrupted goes on. The same for a kernel thread. Called in
+ * the runtime. */
+void thread_interrupt(struct uk_thread *t, bool restart);
+/* Installs the handlers that interrupt threads. Carriers exist already. */
+void thread_signals_init(void);
+/* The signals that interrupt the caller in the kernel are blocked until
+ * interrupts_open. *open, the kernel's part of a sigset_t: the mask with which they are
+ * open; NULL: only they are changed. */
+void interrupts_shut(void *open);
+void interrupts_open(const void *open);
+/* A jump is about to leave the caller's handler, if it is in one. Returns what
+ * handler_begin returned, or NULL. */
+struct uk_thread *handler_left(void);
+
 /* -- pt_signal.c -- */
 
 /* Enters the runtime, where handlers are deferred, and takes the lock. Not in a forked

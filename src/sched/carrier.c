@@ -15,7 +15,7 @@
  * at a barrier: 1.3 ms for each, now 0.25).
  *
  * One kind of carrier does end: one whose kernel thread was bound to a user thread
- * (bound.c). Its requests are submitted again. Its structure is reused for the next
+ * (guest.c). Its requests are submitted again. Its structure is reused for the next
  * spare, because other threads may look at it as they walk carriers_all.
  */
 #include <pthread.h>

@@ -173,6 +173,13 @@ static void lose_vp(struct uk_thread *t)
 }
 #endif
 
+/* t, outside the runtime, has ASK_SIGNAL set. */
+static COLD void signals_deliver(struct uk_thread *t)
+{
+	store_release(&t->carrier->in_rt, 0);
+	hooks.thread_signals(NULL);
+}
+
 static void leave(struct uk_thread *t)
 {
 	leave_deferred(t);
@@ -233,8 +240,10 @@ void rt_exit(void)
 	/* release: a fork that sees 0 sees what we did (pairs with fork.c) */
 	store_release(&t->depth, 0);
 	run_deferred_foreign(t);
-	if (unlikely(thread_asked(t, ASK_SIGNAL)))
-		foreign_asked(t);
+	if (unlikely(thread_asked(t, ASK_SIGNAL))) {
+		thread_signals_seen(t);
+		hooks.thread_signals(NULL);
+	}
 }
 
 bool rt_in_runtime(void)

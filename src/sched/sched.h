@@ -204,7 +204,7 @@ void block_end(struct uk_thread *t);
 void outside_begin(struct uk_thread *t);
 void outside_end(struct uk_thread *t);
 
-/* -- signals for user threads: signal.c; masks and handlers: preload/pt_signal.c -- */
+/* -- signals for user threads: guest.c, preload/pt_interrupt.c, preload/pt_signal.c -- */
 
 /* A system call returned -EINTR: has a handler interrupted it? Then the caller of the
  * library is told, and decides. Otherwise, and always without the preload library, the
@@ -215,21 +215,12 @@ static inline bool sched_eintr_counts(const struct uk_thread *t)
 	return t->kind == THREAD_USER && hooks.thread_signals &&
 	       thread_asked(t, ASK_SIGNAL);
 }
-/* t has a signal to handle. It comes out of its wait, or is interrupted where it
- * computes or sleeps in the kernel, and thread_signals is called there. restart: a
- * system call of t that is interrupted goes on. The same for a kernel thread. Called in
- * the runtime. */
-void thread_interrupt(struct uk_thread *t, bool restart);
 /* thread_signals begins: t is no longer asked. A signal that comes from now on asks
  * again. */
-void thread_signals_seen(struct uk_thread *t);
-/* Installs the handlers that interrupt threads. Carriers exist already. */
-void thread_signals_init(void);
-/* The signals that interrupt the caller in the kernel are blocked until
- * interrupts_open. *open, the kernel's part of a sigset_t: the mask with which they are
- * open; NULL: only they are changed. */
-void interrupts_shut(void *open);
-void interrupts_open(const void *open);
+static inline void thread_signals_seen(struct uk_thread *t)
+{
+	fetch_and_acq_rel(&t->asked, (uint8_t)~ASK_SIGNAL);
+}
 /* The user thread in whose context the caller runs, also in a handler; else NULL. */
 struct uk_thread *handler_thread(void);
 /* Around a handler that interrupted user code of a user thread: until its end the
@@ -238,15 +229,7 @@ struct uk_thread *handler_thread(void);
  * guest already. */
 struct uk_thread *handler_begin(void);
 void handler_end(struct uk_thread *t);
-/* A jump is about to leave the caller's handler, if it is in one. Returns what
- * handler_begin returned, or NULL. */
-struct uk_thread *handler_left(void);
-/* In the preload library: a carrier answers in a handler, as soon as it runs. context:
- * of what the handler interrupted; a system call goes on. False: it was not asked. */
-enum carrier_question { QUESTION_FRAMES, QUESTION_MASK, CARRIER_QUESTIONS };
-extern void (*carrier_answers[CARRIER_QUESTIONS])(void *context); /* set at load time */
-bool carrier_ask(const struct carrier *c, enum carrier_question q);
-/* bound.c: binds the calling user thread and its kernel thread to each other; its calls
+/* Binds the calling user thread and its kernel thread to each other; its calls
  * are then those of a kernel thread. No effect on a kernel thread. In a handler: binds
  * the thread that it interrupted. 0 or -ENOMEM. */
 int sched_bind(void);
@@ -258,10 +241,6 @@ void sched_cancel_bound(struct uk_thread *t);
 /* Called when a thread ends; no effect if it is not bound. The thread ends on another
  * carrier, and its kernel thread ends. */
 void sched_unbind(void);
-/* For setxid.c: a signal 33 that signal.c has sent. */
-bool signal_is_ours(const siginfo_t *info);
-void signal_interrupted(const siginfo_t *info, void *context);
-
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */
 bool rt_in_runtime(void);

@@ -40,10 +40,8 @@ static void on_setxid(int sig, siginfo_t *info, void *context)
 	struct uk_thread *t = handler_thread();
 	void *tp = NULL;
 
-	if (signal_is_ours(info)) {
-		signal_interrupted(info, context);
+	if (hooks.interrupted && hooks.interrupted(info, context))
 		return;
-	}
 	if (t && t->tp && !t->carrier->renew) {
 		tp = t->tp;
 		arch_set_tp(t->carrier->tp);

@@ -14,7 +14,6 @@
 
 #include "arch/arch.h"
 #include "sched/body.h"
-#include "sched/cputime.h"
 #include "sched/enter.h"
 #include "sched/fuzz.h"
 
@@ -77,10 +76,11 @@ INLINE void finish_switch(struct carrier *c)
 {
 	struct uk_thread *t = c->post;
 	uint32_t action = c->post_action;
+	void (*switched)(struct carrier * c) = load_relaxed(&hooks.thread_switched);
 	uint64_t w;
 
-	if (unlikely(load_relaxed(&cputime_asked)))
-		cputime_switched(c);
+	if (unlikely(switched != NULL))
+		switched(c);
 	/* the most frequent first; a jump table would be mispredicted */
 	if (action == POST_PARK) {
 		w = load_relaxed(&t->wait);

@@ -189,7 +189,7 @@ struct carrier {
 	bool newborn;   /* made as a spare and not parked yet; handoff.c's lock */
 	bool masked;    /* has carrier_mask; itself */
 	uint32_t shut;  /* blocks SIGPROF, too, for now (preload/pt_signal.c); atomic */
-	bool dedicated; /* runs one thread, and ends then (bound.c); itself */
+	bool dedicated; /* runs one thread, and ends then (guest.c); itself */
 	bool listed;    /* it is in carriers_all; itself */
 	/* the thread that it is dedicated to, until that ends; itself */
 	struct uk_thread *bound_to;
@@ -297,7 +297,7 @@ void carrier_drop(struct uk_vp *vp); /* frees it, after w was dismissed */
 int maker_call(struct crew *w);      /* adds the maker of spares */
 void carriers_init(void); /* sets how many spares are made ahead, and the cap */
 void carrier_no_hog(struct carrier *c);
-/* signal.c; called by c itself. NULL: no memory */
+/* guest.c; called by c itself. NULL: no memory */
 struct uk_thread *carrier_guest(struct carrier *c);
 /* called by c itself, in the runtime, without a lock */
 void run_deferred(struct carrier *c);
@@ -352,11 +352,7 @@ void set_lock_release(void);
 /* setxid.c */
 void setxid_init(void); /* before any full thread; again when thread_signals is set */
 
-/* signal.c */
-/* called by t itself, outside the runtime, with ASK_SIGNAL set */
-void foreign_asked(struct uk_thread *t);
-/* likewise */
-void signals_deliver(struct uk_thread *t);
+/* start.c */
 /* Constructors of higher layers register functions that run once the runtime runs; and
  * functions that run in a forked child when the runtime is rebuilt. */
 void sched_on_start(void (*fn)(void));

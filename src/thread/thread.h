@@ -95,7 +95,7 @@ enum wait_kind {
 #define WAKE_SIGNAL 3u /* a signal handler is to run; preload library only */
 
 /* Why a thread is asked to leave its waits. With ASK_SIGNAL it also calls
- * thread_signals, when it next leaves the runtime or where it is (sched/signal.c). */
+ * thread_signals, when it next leaves the runtime or where it is (preload/pt_interrupt.c). */
 #define ASK_CANCEL ((uint8_t)1)
 #define ASK_SIGNAL ((uint8_t)2)
 
@@ -130,9 +130,9 @@ struct thread_ext {
 	size_t own_stack; /* size of a stack that the program provided */
 };
 
-/* The CPU time that carriers have spent with a thread: sched/cputime.c. */
+/* The CPU time that carriers have spent with a thread: preload/pt_cputime.c. */
 struct cputime {
-	int64_t spent;  /* until it was last switched out; all under cputime.c's lock */
+	int64_t spent;  /* until it was last switched out; all under that file's lock */
 	int64_t from;   /* its carrier's CPU time when it was switched in */
 	int32_t tid;    /* of that carrier; 0: it does not run, or is not counted */
 	uint32_t asked; /* it is counted; anyone reads */
@@ -257,7 +257,7 @@ bool thread_keep_more(void);
 int thread_init(void); /* once */
 /* The descriptor of the calling foreign thread, made on first use. */
 struct uk_thread *thread_foreign(void);
-/* A second one for the calling kernel thread, a carrier: see sched/signal.c. NULL: no
+/* A second one for the calling kernel thread, a carrier: see sched/guest.c. NULL: no
  * memory. */
 struct uk_thread *thread_guest(void);
 uint64_t thread_new_ids(unsigned n); /* first of n fresh ids */

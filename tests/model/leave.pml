@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leave.pml - in the preload library, an fd is closed while threads are in calls on its
- * file (io_leave, io_leave_end in src/io/close.c; once_ready in src/io/until.c,
+ * file (io_leave, io_leave_end in src/io/close.c; once_ready in src/preload/pt_until.c,
  * wait_outside in src/io/call.c).
  *
  * Each of two threads makes a call that must wait until the file is ready. The thread

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signal.pml - signal handlers that arrive anywhere between a thread's exit from the
  * runtime and its next entry: exit_user, leave_deferred, rt_enter_here
- * (src/sched/enter.[ch]), handler_begin (src/sched/signal.c) and enter_slow
+ * (src/sched/enter.[ch]), handler_begin (src/sched/guest.c) and enter_slow
  * (src/sched/handoff.c), beside a monitor and a fork.
  *
  * One vp, two carriers, one thread T. The carrier that T is not on does everything

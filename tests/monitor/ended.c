@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "sched/cputime.h"
 #include "test.h"
 
 enum { READERS = 16, LOST = 6 };
@@ -17,8 +16,6 @@ static int pipes[READERS][2], said;
 static uk_thread *reader[READERS];
 static uk_sem got = UK_SEM_INIT(0);
 static uint32_t turns, over, begun;
-static int kernel_id;
-static int64_t its_time;
 
 static void *reads(void *arg)
 {
@@ -39,19 +36,14 @@ static void *turns_beside(void *arg)
 	return arg;
 }
 
-/* It first uses some CPU time by its own clock. */
 static void *ends_its_kernel_thread(void *arg)
 {
-	do
-		its_time = cputime_of(thread_self());
-	while (its_time < NS_PER_MS);
-	kernel_id = sys_gettid(); /* it may have moved from one to another */
 	store_release(&begun, 1);
 	sys1(SYS_exit, 0);
 	return arg;
 }
 
-static uk_thread *lose_one(void)
+static void lose_one(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t;
@@ -61,7 +53,6 @@ static uk_thread *lose_one(void)
 	CHECK_EQ(uk_thread_create(&t, &a, ends_its_kernel_thread, NULL), 0);
 	CHECK_EQ(uk_thread_detach(t), 0);
 	UNTIL(load_acquire(&begun));
-	return t;
 }
 
 static void all_read(void)
@@ -120,14 +111,6 @@ static void each_loss_is_reported_once(void)
 	CHECK(s.carriers >= 1);
 }
 
-static void the_cpu_time_of_a_lost_thread_is_kept(void)
-{
-	uk_thread *t = lose_one();
-
-	UNTIL(sys_cpu_time(kernel_id) < 0);
-	CHECK(cputime_of(t) >= its_time);
-}
-
 /* Runs all tests again where the monitor has its own table of fds, with 2 in it. */
 static void again_by_events(char **argv)
 {
@@ -146,7 +129,6 @@ int main(int argc UNUSED, char **argv)
 	CHECK(said >= 0 && dup2(said, 2) == 2);
 	RUN(the_others_go_on);
 	RUN(each_loss_is_reported_once);
-	RUN(the_cpu_time_of_a_lost_thread_is_kept);
 	dup2(err, 2);
 	store_release(&over, 1);
 	for (int i = 0; i < READERS; i++) {

@@ -11,6 +11,9 @@
 enum { READERS = 8, LOST = 5 };
 
 static int to[READERS][2], back[2], begun;
+static long kernel_id;
+static int64_t its_time;
+static clockid_t clock_of_lost;
 
 static void *answers(void *arg)
 {
@@ -22,17 +25,39 @@ static void *answers(void *arg)
 	return NULL;
 }
 
+static long raw_call(long n)
+{
+#if defined(__x86_64__)
+	long r;
+
+	__asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(0) : "rcx", "r11", "memory");
+	return r;
+#else
+	register long number __asm__("x8") = n;
+	register long r __asm__("x0") = 0;
+
+	__asm__ volatile("svc 0" : "+r"(r) : "r"(number) : "memory");
+	return r;
+#endif
+}
+
+static int64_t cpu_time(clockid_t clock)
+{
+	struct timespec ts;
+
+	return clock_gettime(clock, &ts) ? -errno
+					 : ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
 static void *ends_its_kernel_thread(void *arg)
 {
+	CHECK(!pthread_getcpuclockid(pthread_self(), &clock_of_lost));
+	do
+		its_time = cpu_time(clock_of_lost);
+	while (its_time < 1000000);
+	kernel_id = raw_call(SYS_gettid); /* it may have moved from one to another */
 	__atomic_store_n(&begun, 1, __ATOMIC_SEQ_CST);
-#if defined(__x86_64__)
-	__asm__ volatile("syscall" : : "a"(SYS_exit), "D"(0) : "rcx", "r11", "memory");
-#else
-	register long number __asm__("x8") = SYS_exit;
-	register long status __asm__("x0") = 0;
-
-	__asm__ volatile("svc 0" : : "r"(number), "r"(status) : "memory");
-#endif
+	raw_call(SYS_exit);
 	return arg;
 }
 
@@ -57,6 +82,19 @@ static void all_answer(void)
 		CHECK(write(to[i][1], &c, 1) == 1);
 	for (int i = 0; i < READERS; i++)
 		CHECK(read(back[0], &c, 1) == 1);
+}
+
+/* Natively the clock ends with the thread. */
+static void its_cpu_time_is_kept(void)
+{
+	char task[64];
+	int64_t now;
+
+	snprintf(task, sizeof(task), "/proc/self/task/%ld", kernel_id);
+	while (!access(task, F_OK))
+		sched_yield();
+	now = cpu_time(clock_of_lost);
+	CHECK(now >= its_time || now == -EINVAL);
 }
 
 /* libc and the library contact each kernel thread in these calls. */
@@ -84,6 +122,7 @@ int main(void)
 	for (int i = 0; i < LOST; i++) {
 		lose_one();
 		all_answer();
+		its_cpu_time_is_kept();
 		run_in_thread(comes_and_goes);
 		calls_for_all();
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal.c - interrupts a user thread, so that a handler can run in its context. Only
- * the preload library knows which handlers are to run, and whether the thread's mask
- * lets them (preload/pt_signal.c).
+/* pt_interrupt.c - interrupts a user thread, so that a handler can run in its context.
+ * pt_signal.c knows which handlers are to run, and whether the thread's mask lets them.
  *
  * A thread that has a signal for t sets ASK_SIGNAL with wait_cut, which ends t's wait,
  * and then looks where t is:
@@ -25,14 +24,12 @@
  * The kernel signals are the two that libc keeps for itself: 32 (SIGCANCEL, whose other
  * senders the preload library replaces) and, with SA_RESTART, 33 (SIGSETXID; setxid.c,
  * whose handler comes first, tells it apart by how it was sent). No mask of the program
- * ever contains them. The same signals ask a carrier something (carrier_ask), whichever
- * thread runs there.
+ * ever contains them. The same signals ask a carrier something (ask), whichever thread
+ * runs there.
  *
- * Law 3 (docs/ARCHITECTURE.md): a handler that interrupted user code may not park. So
- * until it ends, its thread is a foreign one, its carrier's guest (handler_begin): its
- * waits are the kernel's, and its carrier is marked, and handed off if it sleeps. A
- * handler that runs at the end of a call (the upper two rows) is called like any
- * function, and may park.
+ * While a handler runs that interrupted user code, its thread is a guest and does not
+ * park (sched/guest.c). A handler that runs at the end of a call (the upper two rows)
+ * is called like any function, and may park.
  *
  * Rejected: the program's own signals sent to carriers (a mask for each carrier,
  * changed at each switch); handlers only at the end of our calls (a garbage collector
@@ -42,13 +39,13 @@
 
 #include "base/libc.h"
 #include "base/sys.h"
+#include "preload/pt_signal.h"
 #include "sched/enter.h"
 
 #define SIG_INTERRUPT __SIGRTMIN
 #define SIG_RESTART (__SIGRTMIN + 1)
 #define SIG_BORROWED 64 /* for a moment, before there are threads */
 
-void (*carrier_answers[CARRIER_QUESTIONS])(void *context);
 /* Only their addresses count: they say that a kernel signal is ours, and for what. */
 static uint32_t cookie, question;
 
@@ -59,28 +56,6 @@ struct action {
 	void *restorer;
 	uint64_t mask;
 };
-
-struct uk_thread *handler_thread(void)
-{
-	struct uk_thread *t = thread_self();
-
-	if (!t || t->depth == DEPTH_VFORK)
-		return NULL;
-	if (load_relaxed(&t->kind) == THREAD_FOREIGN && t->carrier)
-		t = t->carrier->current; /* its guest */
-	return load_relaxed(&t->kind) == THREAD_USER ? t : NULL;
-}
-
-void thread_signals_seen(struct uk_thread *t)
-{
-	fetch_and_acq_rel(&t->asked, (uint8_t)~ASK_SIGNAL);
-}
-
-void signals_deliver(struct uk_thread *t)
-{
-	store_release(&t->carrier->in_rt, 0);
-	hooks.thread_signals(NULL);
-}
 
 static long send(int tid, bool restart, void *why, unsigned which)
 {
@@ -97,7 +72,7 @@ static void send_to(int tid, bool restart)
 	send(tid, restart, &cookie, 0);
 }
 
-bool carrier_ask(const struct carrier *c, enum carrier_question q)
+static bool ask(const struct carrier *c, enum carrier_question q)
 {
 	return hooks.thread_signals && !send(c->tid, true, &question, q);
 }
@@ -151,12 +126,6 @@ void thread_interrupt(struct uk_thread *t, bool restart)
 		send_to(c->tid, restart);
 }
 
-void foreign_asked(struct uk_thread *t)
-{
-	thread_signals_seen(t);
-	hooks.thread_signals(NULL);
-}
-
 /* On a foreign kernel thread. */
 static void foreign_interrupted(struct uk_thread *t, void *context)
 {
@@ -169,7 +138,7 @@ static void foreign_interrupted(struct uk_thread *t, void *context)
 }
 
 /* Was the signal sent by this file? */
-bool signal_is_ours(const siginfo_t *info)
+static bool is_ours(const siginfo_t *info)
 {
 	return info->si_code == SI_QUEUE &&
 	       (info->si_ptr == &cookie || info->si_ptr == &question);
@@ -178,12 +147,12 @@ bool signal_is_ours(const siginfo_t *info)
 /* On a carrier: does its thread have something to handle? Another thread that runs
  * there by now has no bit. The program's handlers run with the mask of the interrupted
  * code, because otherwise the next interruption would wait until this handler ends. */
-void signal_interrupted(const siginfo_t *info, void *context)
+static void interrupted(const siginfo_t *info, void *context)
 {
 	struct uk_thread *t = handler_thread(), *now = thread_self();
 
 	if (info->si_ptr == &question) {
-		carrier_answers[info->si_uid](context);
+		hooks.carrier_answer[info->si_uid](context);
 		return;
 	}
 	if (now && load_relaxed(&now->kind) == THREAD_FOREIGN && !now->carrier)
@@ -209,13 +178,19 @@ void signal_interrupted(const siginfo_t *info, void *context)
 		wait_interrupted(now);
 }
 
+static bool interrupted_ours(const siginfo_t *info, void *context)
+{
+	if (!is_ours(info))
+		return false;
+	interrupted(info, context);
+	return true;
+}
+
 static void (*libc_handler)(int, siginfo_t *, void *); /* or NULL; constant once set */
 
 static void on_interrupt(int sig, siginfo_t *info, void *context)
 {
-	if (signal_is_ours(info))
-		signal_interrupted(info, context);
-	else if (libc_handler)
+	if (!interrupted_ours(info, context) && libc_handler)
 		libc_handler(sig, info, context);
 }
 
@@ -253,47 +228,6 @@ void thread_signals_init(void)
 		libc_handler = old.handler;
 }
 
-/* ---- the guest ---- */
-
-struct uk_thread *carrier_guest(struct carrier *c)
-{
-	if (!c->guest)
-		c->guest = thread_guest();
-	if (c->guest)
-		c->guest->carrier = c;
-	return c->guest;
-}
-
-struct uk_thread *handler_begin(void)
-{
-	struct uk_thread *t = thread_self(), *g;
-	struct carrier *c;
-
-	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth)
-		return NULL;
-	c = t->carrier;
-	g = carrier_guest(c);
-	if (!g)
-		/* no memory for the guest: then the thread may park, in a handler */
-		return NULL;
-	store_relaxed(&c->mark, 1);
-	/* the thread may have been about to do this; while the handler waits, no fork
-	 * or monitor must wait for c */
-	handoff_out(c);
-	fence_compiler();
-	*thread_self_slot() = g;
-	return t;
-}
-
-void handler_end(struct uk_thread *t)
-{
-	if (!t || t->carrier->bound_to == t)
-		return;
-	*thread_self_slot() = t;
-	fence_compiler();
-	store_relaxed(&t->carrier->mark, t->blocking ? 1u : 0u);
-}
-
 struct uk_thread *handler_left(void)
 {
 	struct uk_thread *t = handler_thread();
@@ -304,4 +238,10 @@ struct uk_thread *handler_left(void)
 	handler_end(t);
 	carrier_sigstack(t->carrier); /* armed again, because no sigreturn will do it */
 	return t;
+}
+
+__attribute__((constructor)) static void interrupt_register(void)
+{
+	hooks.carrier_ask = ask;
+	hooks.interrupted = interrupted_ours;
 }

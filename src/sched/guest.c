@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound.c - a user thread that is bound to its kernel thread (Solaris' THR_BOUND), for
- * state that Linux keeps for each kernel thread: credentials, capabilities, namespaces,
- * a system call filter. Only the preload library binds threads.
+/* guest.c - a user thread that stays on its carrier and counts as a foreign thread, so
+ * its waits are the kernel's: the guest of the carrier. Only the preload library has
+ * guests, for two reasons.
  *
- * A bound thread is its carrier's guest until it ends, as a thread in a signal handler
- * is for a while (signal.c): it counts as a foreign thread, and its waits are the
- * kernel's. Its carrier has no vp and never runs another thread, because the state
- * stays with the kernel thread:
+ * A handler that interrupted user code may not park (law 3, docs/ARCHITECTURE.md). So
+ * its thread is a guest until the handler ends. The carrier is marked, and is handed
+ * off if it sleeps.
+ *
+ * A thread may be bound to its kernel thread (Solaris' THR_BOUND), for state that Linux
+ * keeps for each kernel thread: credentials, capabilities, namespaces, a system call
+ * filter. It is a guest until it ends. Its carrier has no vp and never runs another
+ * thread, because the state stays with the kernel thread:
  *
  *  carrier  shared    --sched_bind--> dedicated, bound_to = the thread: its vp moves on
  *           dedicated --sched_unbind-> dedicated, bound_to = NULL: the thread ends
@@ -23,6 +27,60 @@
  */
 #include "sched/mute.h"
 #include "sched/enter.h"
+
+/* ---- in a handler ---- */
+
+struct uk_thread *handler_thread(void)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!t || t->depth == DEPTH_VFORK)
+		return NULL;
+	if (load_relaxed(&t->kind) == THREAD_FOREIGN && t->carrier)
+		t = t->carrier->current; /* its guest */
+	return load_relaxed(&t->kind) == THREAD_USER ? t : NULL;
+}
+
+struct uk_thread *carrier_guest(struct carrier *c)
+{
+	if (!c->guest)
+		c->guest = thread_guest();
+	if (c->guest)
+		c->guest->carrier = c;
+	return c->guest;
+}
+
+struct uk_thread *handler_begin(void)
+{
+	struct uk_thread *t = thread_self(), *g;
+	struct carrier *c;
+
+	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth)
+		return NULL;
+	c = t->carrier;
+	g = carrier_guest(c);
+	if (!g)
+		/* no memory for the guest: then the thread may park, in a handler */
+		return NULL;
+	store_relaxed(&c->mark, 1);
+	/* the thread may have been about to do this; while the handler waits, no fork
+	 * or monitor must wait for c */
+	handoff_out(c);
+	fence_compiler();
+	*thread_self_slot() = g;
+	return t;
+}
+
+void handler_end(struct uk_thread *t)
+{
+	if (!t || t->carrier->bound_to == t)
+		return;
+	*thread_self_slot() = t;
+	fence_compiler();
+	store_relaxed(&t->carrier->mark, t->blocking ? 1u : 0u);
+}
+
+/* ---- bound ---- */
 
 uint64_t carriers_dedicated;
 

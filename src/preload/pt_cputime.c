@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cputime.c - the CPU time of a user thread: what its carriers have spent while they
+/* pt_cputime.c - the CPU time of a user thread: what its carriers have spent while they
  * ran it.
  *
  * A thread is counted from the first question about it on, by two readings of the
@@ -11,7 +11,7 @@
  *   on      --switched from---> away    spent: grows by the time since from
  *
  * The thread that starts to count another one must not miss the switch that leaves it.
- * So it sets cputime_asked, executes a barrier on all CPUs, and then looks which
+ * So it sets hooks.thread_switched, executes a barrier on all CPUs, and then looks which
  * carrier runs the other.
  *
  * The time never goes back: a carrier that has ended, or whose clock cannot be read,
@@ -32,12 +32,11 @@
  * server that logs one thread's time once); to start with what the carrier had spent
  * before (other threads' time).
  */
-#include "sched/cputime.h"
+#include "preload/pt_cputime.h"
 
 #include "base/membarrier.h"
 #include "sched/switch.h"
 
-uint32_t cputime_asked;
 static struct lock cpu_lock = LOCK_INIT(RANK_CPUTIME); /* guards all struct cputime */
 
 /* The kernel's own CPU timers check once a tick. */
@@ -94,7 +93,7 @@ static COLD void due_at_end(struct uk_thread *t)
 	wait_interrupted(t);
 }
 
-NOINLINE void cputime_switched(struct carrier *c)
+static void switched(struct carrier *c)
 {
 	struct cputime *left = &c->post->cpu, *now = &c->current->cpu;
 	bool due = false;
@@ -127,8 +126,8 @@ static COLD void begin(struct uk_thread *t)
 		store_relaxed(&t->cpu.asked, 1);
 	}
 	lock_release(&cpu_lock);
-	store_relaxed(&cputime_asked, 1);
-	/* pairs with the load of cputime_asked in finish_switch */
+	store_relaxed(&hooks.thread_switched, switched);
+	/* pairs with the load of thread_switched in finish_switch */
 	barrier_everywhere();
 	lock_acquire(&cpu_lock);
 	c = load_relaxed(&t->carrier);
@@ -201,7 +200,7 @@ void cputime_alarm(struct uk_thread *t, int timer, int64_t due)
 }
 
 /* As natively, the time of the child's thread begins at zero. */
-void cputime_forked(struct uk_thread *survivor)
+static void forked(struct uk_thread *survivor)
 {
 	lock_init(&cpu_lock, RANK_CPUTIME);
 	if (!survivor)
@@ -212,4 +211,9 @@ void cputime_forked(struct uk_thread *survivor)
 	survivor->cpu.sleeps = false;
 	if (survivor->cpu.tid)
 		arrives(&survivor->cpu, sys_gettid(), 0);
+}
+
+__attribute__((constructor)) static void cputime_register(void)
+{
+	hooks.child_thread = forked;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a non-blocking call of the program's own until it does not have to wait.
+/* pt_until.c - makes a non-blocking call of the program's own until it does not have to wait.
  *
  * For calls that carry more than bytes (addresses, messages, lists of both). The kernel
  * reads and writes the program's memory by the program's own pointers, so the kernel
@@ -7,9 +7,9 @@
  * call more for each wait than for an operation of the reactor.
  *
  * Runs on the calling thread; the call itself outside the runtime. */
-#include "io/io.h"
-
 #include <fcntl.h>
+
+#include "preload/pt_calls.h"
 
 #define PAUSE (NS_PER_MS / 2)
 #define AGAIN_MAX 8
