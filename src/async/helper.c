@@ -17,7 +17,7 @@
 #include "uk/thread.h"
 #include "uk/time.h"
 
-#define HELPER_STACK (UK_DEBUG || UK_ASAN || UK_TSAN ? 256u << 10 : 32u << 10)
+#define HELPER_STACK (UK_CHECKS || UK_ASAN || UK_TSAN ? 256u << 10 : 32u << 10)
 
 static void *unconst(const void *p)
 {

@@ -64,8 +64,8 @@
 #ifndef UK_TSAN
 #define UK_TSAN 0
 #endif
-#ifndef UK_DEBUG
-#define UK_DEBUG 0
+#ifndef UK_CHECKS
+#define UK_CHECKS 0
 #endif
 #ifndef UK_HOSTILE
 #define UK_HOSTILE 0

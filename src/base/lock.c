@@ -29,7 +29,7 @@ void lock_wake(struct lock *l)
 	sys_futex_wake(&l->word, 1);
 }
 
-#if UK_DEBUG
+#if UK_CHECKS
 #define X(r) #r,
 static const char *const names[] = { "none", LOCK_RANKS(X) };
 #undef X

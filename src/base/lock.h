@@ -60,7 +60,7 @@ struct lock {
 
 void lock_slow(struct lock *l);
 void lock_wake(struct lock *l);
-#if UK_DEBUG
+#if UK_CHECKS
 void lock_rank_enter(const struct lock *l);
 void lock_rank_nested(const struct lock *l);
 void lock_rank_leave(const struct lock *l);

@@ -28,7 +28,7 @@ void fmt_fd(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 		if (unlikely(!(c)))                                                    \
 			uk_panic("%s:%d: %s", __FILE__, __LINE__, #c);                 \
 	} while (0)
-#if UK_DEBUG
+#if UK_CHECKS
 #define dbg_assert(c) uk_assert(c)
 #else
 #define dbg_assert(c) ((void)0)

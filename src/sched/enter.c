@@ -160,7 +160,7 @@ bool foreign_signalled(struct uk_thread *t)
 	return any;
 }
 
-#if UK_DEBUG
+#if UK_CHECKS
 /* Loses the vp here and comes back by the slow path, as after a long system call. */
 static void lose_vp(struct uk_thread *t)
 {
@@ -189,7 +189,7 @@ static void leave(struct uk_thread *t)
 
 COLD void exit_slow(struct uk_thread *t)
 {
-#if UK_DEBUG
+#if UK_CHECKS
 	if (fuzz_once_in(UK_HOSTILE ? 16 : 256)) {
 		enter_user(t);
 		lose_vp(t);

@@ -45,7 +45,7 @@ INLINE void exit_user(struct uk_thread *t)
 
 	t->depth = 0;
 	fence_compiler(); /* a handler that sees depth 1 sets deferred before we look */
-	if (UK_DEBUG || unlikely(load_relaxed(&c->deferred))) {
+	if (UK_CHECKS || unlikely(load_relaxed(&c->deferred))) {
 		exit_slow(t);
 		c = t->carrier;
 	}

@@ -4,7 +4,7 @@
  * vp a seed replays the run. */
 #include "sched/fuzz.h"
 
-#if UK_DEBUG
+#if UK_CHECKS
 #include "base/env.h"
 #include "base/log.h"
 #include "base/sys.h"

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-#if UK_DEBUG
+#if UK_CHECKS
 void fuzz_init(void);
 extern bool fuzz_on;
 uint32_t fuzz_rand(void);

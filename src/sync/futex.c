@@ -87,7 +87,7 @@ static struct futex_bucket *bucket_of(const void *key)
 	return &futex_table[futex_hash(key)];
 }
 
-#if UK_DEBUG
+#if UK_CHECKS
 __attribute__((constructor)) static void rank_buckets(void)
 {
 	for (unsigned i = 0; i < FUTEX_BUCKETS; i++)

@@ -117,7 +117,7 @@ extern struct futex_bucket futex_table[];
 #define FUTEX_BUCKETS 8192u
 #define FUTEX_PARTS 32u
 /* Waiters of a bucket; one more splits it. */
-#define FUTEX_SPLIT (UK_DEBUG ? 2u : 4u)
+#define FUTEX_SPLIT (UK_CHECKS ? 2u : 4u)
 unsigned futex_hash(const void *key);
 unsigned futex_part(const void *key); /* independent of the hash */
 

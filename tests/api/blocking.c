@@ -8,8 +8,8 @@
 
 #include "test.h"
 
-#ifndef UK_DEBUG /* debug builds add hand-offs at random */
-#define UK_DEBUG 0
+#ifndef UK_CHECKS /* debug builds add hand-offs at random */
+#define UK_CHECKS 0
 #endif
 
 static uint32_t stop, ticks;
@@ -160,7 +160,7 @@ static void the_next_thread_does_not_inherit_a_mark(void)
 	taken = is.handoffs - is.handoffs_mark - is.handoffs_hog -
 		(was.handoffs - was.handoffs_mark - was.handoffs_hog);
 	printf("%lu hand-offs by the monitor\n", (unsigned long)taken);
-	if (!SANITIZED && !UK_DEBUG)
+	if (!SANITIZED && !UK_CHECKS)
 		CHECK(taken < BRACKETS / 4);
 }
 

@@ -18,7 +18,7 @@
 #include "thread/tls_block.h"
 
 enum {
-	SLOW = UK_DEBUG || SANITIZED,
+	SLOW = UK_CHECKS || SANITIZED,
 	FULL = SLOW ? 2000 : 20000,
 	LIGHT = SLOW ? 20000 : 200000,
 	FEW = SLOW ? 100 : 500,

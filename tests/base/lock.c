@@ -87,7 +87,7 @@ static void locks_in_order_are_allowed(void)
 	lock_release(&futex);
 }
 
-#if UK_DEBUG
+#if UK_CHECKS
 /* Checks that body panics with a message that contains words. */
 static void panics_with(void (*body)(void), const char *words)
 {
@@ -186,7 +186,7 @@ int main(void)
 	RUN(a_try_takes_only_a_free_lock);
 	RUN(locks_in_order_are_allowed);
 	(void)unranked;
-#if UK_DEBUG
+#if UK_CHECKS
 	RUN(a_wrong_order_panics);
 	RUN(held_ranks_move_with_the_thread);
 #endif

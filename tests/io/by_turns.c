@@ -106,7 +106,7 @@ static void a_nonblocking_read_does_not_wait(void)
 
 int main(void)
 {
-	if (UK_DEBUG)
+	if (UK_CHECKS)
 		SKIP("the fuzzer separates the threads");
 	RUN(reads_in_turn_do_not_go_to_the_engine);
 	RUN(a_nonblocking_read_does_not_wait);

@@ -84,7 +84,7 @@ int main(void)
 	if (uk_vps() < 2)
 		SKIP("needs two vps");
 	/* a wait of these threads takes too long there */
-	if (UK_TSAN || UK_ASAN || UK_DEBUG)
+	if (UK_TSAN || UK_ASAN || UK_CHECKS)
 		SKIP("this build is too slow");
 	RUN(two_threads_that_wait_in_turn_gather_on_one_vp_and_stay);
 	return 0;

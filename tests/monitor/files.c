@@ -79,7 +79,7 @@ static void no_fd_of_the_library_is_below_1024(void)
 		}
 }
 
-#if UK_DEBUG
+#if UK_CHECKS
 static void *kicks(void *arg)
 {
 	if (arg)
@@ -123,7 +123,7 @@ int main(void)
 	puts("skipped: TSan opens fds itself");
 	return 77;
 #endif
-#if UK_DEBUG
+#if UK_CHECKS
 	RUN(a_thread_with_its_own_fd_table_may_not_kick);
 #endif
 	for (int fd = 3; fd < 1024; fd++)

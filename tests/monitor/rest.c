@@ -41,7 +41,7 @@ static void a_return_to_a_vp_at_rest_needs_no_switch(void)
 {
 	uk_stats before, after;
 
-	if (UK_DEBUG) {
+	if (UK_CHECKS) {
 		printf("not checked: the fuzzer wakes spares without need\n");
 		return;
 	}

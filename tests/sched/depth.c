@@ -62,7 +62,7 @@ static void few_of_a_tree_are_alive_at_a_time(void)
 	CHECK_EQ(all.sum, (long)LEAVES * (LEAVES + 1) / 2);
 	CHECK_EQ(alive, 0);
 	printf("at most %ld of %d threads were alive\n", most, 2 * LEAVES);
-#if UK_DEBUG
+#if UK_CHECKS
 	if (fuzz_on)
 		return;
 #endif
