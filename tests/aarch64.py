@@ -75,7 +75,7 @@ def main():
             rooms = [o for s, o in jobs if not s.startswith("src/preload/")]
             bad = [e for e in (
                 link(rooms, "src/ukthreads.map", os.path.join(tmp, "lib.so")),
-                link([o for _, o in jobs], "src/preload/preload.map", os.path.join(tmp, "posix.so")))
+                link([o for _, o in jobs], "src/preload/versions_aarch64.map", os.path.join(tmp, "posix.so")))
                 if e]
         if run and not bad:
             bad = [e for e in (execute(name, rooms, tmp) for name in RUN) if e]
