@@ -68,7 +68,7 @@ def reached(objects, defined, errors):
         for w in sorted(words):
             if (room, w) not in used and not w.endswith("*"):
                 # not an error: another compiler may call a function that this one inlines
-                print("src/LIBC: directory %s does not use %s in this build" % (room, w))
+                print("note: src/LIBC: directory %s does not use %s in this build" % (room, w))
 
 
 def includes(rooms, errors):
