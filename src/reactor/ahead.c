@@ -126,7 +126,6 @@ static struct ahead *cell_make(struct reactor *r, int fd)
 	return a;
 }
 
-/* shot.engine is left as it is: try_queue_cancel looks at it once more. */
 static void cell_free(struct reactor *r, struct ahead *a)
 {
 	struct ahead_pool *p = ring_of(r)->pool;
@@ -277,7 +276,7 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 		else
 			a->err = res;
 	}
-	/* not now: the caller may be about to cancel the shot that has just ended */
+	/* not now: completions that are not taken yet return buffers */
 	if (a->waiters.head)
 		list_push_back(&p->rearm, &a->rearm);
 }

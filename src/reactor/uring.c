@@ -26,7 +26,8 @@
  * same address.
  *
  * If the submission queue is full, the engine enters the kernel; if that frees no entry
- * (no memory), the op waits in the backlog, in order.
+ * (no memory), the op waits in the backlog, in order. A submission or a cancel takes no
+ * completions; only a poll does.
  *
  * In a set with a network processor (sq_thread), one kernel thread reads all rings of
  * the set and carries out their operations (ring.c). Then to submit is to move the
@@ -58,8 +59,6 @@
  * them. */
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
-
-static void reap(struct reactor *r);
 
 /* -- the submission queue -- */
 
@@ -141,9 +140,10 @@ static long enter(struct reactor *r, uint32_t min, int64_t ns)
 	return n;
 }
 
-/* Submit all that is queued. That may fail for want of memory; then the rest remains
- * queued. A network processor takes the queue by itself: only make sure that it is
- * awake. */
+/* Submit all that is queued. That may fail for want of memory (up to Linux 5.12 also
+ * with -EBUSY, until a poll has taken completions that overflowed); then the rest
+ * remains queued. A network processor takes the queue by itself: only make sure that it
+ * is awake. */
 static void flush(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -156,8 +156,6 @@ static void flush(struct reactor *r)
 	for (int tries = 0; unsubmitted(u) && tries < 3;) {
 		long n = enter(r, 0, 0);
 
-		if (n == -EBUSY) /* completions overflowed: take some */
-			reap(r);
 		if (n <= 0 && n != -EINTR)
 			tries++;
 	}
@@ -337,8 +335,6 @@ static bool try_queue_cancel(struct reactor *r, struct io_op *op)
 
 	if (!sqe)
 		return false;
-	if (op->engine & U_FINISHED) /* completed while get_sqe freed an entry */
-		return true;
 	sqe->opcode = URING_OP_ASYNC_CANCEL;
 	sqe->addr = hostile_miss() ? UD_KICK : (uintptr_t)op | UD_OP;
 	sqe->user_data = (uintptr_t)op | UD_CANCEL;
@@ -739,8 +735,8 @@ void uring_cancel(struct reactor *r, struct io_op *op)
 	}
 }
 
-/* An op on e that is not being cancelled yet. (One at a time, because queueing a cancel
- * may take completions, which unlink ops.) */
+/* An op on e that is not being cancelled yet. (One at a time, because an op that is not
+ * in the kernel is unlinked at once.) */
 static struct io_op *pending_on(const struct fdent *e, int keep)
 {
 	list_each(l, &e->ops)
@@ -905,9 +901,8 @@ static void wait_for_more(struct reactor *r, int64_t ns)
 }
 
 /* Does what must be done before a sleep of ns. Returns how long the sleep may be; 0: no
- * sleep. Each step may find the queue full and then takes completions, so their effects
- * are checked last. The caller must see what has completed since the last poll before
- * the vp sleeps, be it an op or a freed stream cell, for which no op is returned. */
+ * sleep. The caller must see what has completed since the last poll before the vp
+ * sleeps, be it an op or a freed stream cell, for which no op is returned. */
 static int64_t before_sleep(struct reactor *r, int64_t ns)
 {
 	struct uring *u = ring_of(r);
@@ -917,8 +912,6 @@ static int64_t before_sleep(struct reactor *r, int64_t ns)
 	if (unlikely(u->backlog.head || u->cancels.head))
 		drain(r);
 	if (ns && (u->done.head || u->news || !arm_kick(r)))
-		ns = 0;
-	if (u->done.head || u->news || ahead_rearm_due(u))
 		ns = 0;
 	if (unlikely(u->backlog.head || u->cancels.head) && (ns < 0 || ns > NS_PER_MS))
 		ns = NS_PER_MS; /* look again soon */
