@@ -164,7 +164,8 @@ static void arm(struct reactor *r, struct ahead *a)
 
 static void pause_shot(struct reactor *r, struct ahead *a)
 {
-	uring_cancel(r, &a->shot);
+	dbg_assert(!(a->shot.engine & U_BACKLOG)); /* its completions come */
+	uring_begin_cancel(r, &a->shot);
 }
 
 static struct io_op *pop_waiter(struct ahead *a)
@@ -245,6 +246,7 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 
 	shot->state = IO_DONE;
 	r->pending--;
+	fdtab_unlink(r->fds, shot);
 	switch (shot->ebadf ? -EBADF : res) {
 	/* the fd is not open any more: later receives fail likewise */
 	case -EBADF:

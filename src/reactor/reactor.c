@@ -8,7 +8,6 @@
 #include "reactor/engine.h"
 
 int reactor_dropped;
-uint32_t reactor_other_ids;
 /* The engine was forced (UK_REACTOR, valgrind). Written whenever a vp is made, always
  * with the same value. */
 static bool forced;

@@ -25,10 +25,6 @@
  * after both of its completions came, so a late cancel never hits another op at the
  * same address.
  *
- * If the submission queue is full, the engine enters the kernel; if that frees no entry
- * (no memory), the op waits in the backlog, in order. A submission or a cancel takes no
- * completions; only a poll does.
- *
  * In a set with a network processor (sq_thread), one kernel thread reads all rings of
  * the set and carries out their operations (ring.c). Then to submit is to move the
  * tail, and the three points above do not apply. uring_impl.h draws when that thread
@@ -60,325 +56,16 @@
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
 
-/* -- the submission queue -- */
+uint32_t reactor_other_ids;
 
-static uint32_t unsubmitted(const struct uring *u)
+/* -- the end of an op -- */
+
+static void finish(struct reactor *r, struct io_op *op, int res)
 {
-	/* acquire: an entry that the kernel has taken may be written again */
-	return u->sq_tail - load_acquire(u->sq_head);
-}
-
-static void check_fatal(const struct uring *u, long n)
-{
-	if (n == -EBADF || n == -EOPNOTSUPP || n == -EINVAL)
-		uk_panic(
-		    "io_uring_enter on fd %d: error %ld; did the program close a file "
-		    "descriptor that it did not open?",
-		    u->fd, n);
-	if (n == -EPERM || n == -EACCES || n == -ENOSYS)
-		uk_panic(
-		    "io_uring_enter: error %ld; a seccomp filter installed after the "
-		    "start refuses it: set UK_REACTOR=epoll",
-		    n);
-}
-
-/* Does the network processor sleep although something is queued? (See uring_impl.h.) */
-static bool must_wake(const struct uring *u)
-{
-	if (!u->sq_thread || u->sq_woken || !unsubmitted(u))
-		return false;
-	/* our tail before its flag; that thread does it the other way round */
-	fence_seq_cst();
-	return load_relaxed(u->sq_flags) & URING_SQ_NEED_WAKEUP;
-}
-
-/* Does the kernel have something for us that needs a system call? */
-static bool must_collect(const struct uring *u)
-{
-	return load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW);
-}
-
-static bool must_submit(const struct uring *u)
-{
-	return u->sq_thread ? must_wake(u) : unsubmitted(u);
-}
-
-static bool must_enter(const struct uring *u)
-{
-	return must_collect(u) || must_submit(u);
-}
-
-/* Submit what is queued; wait for min completions, at most ns (< 0: no limit). If the
- * set wants batches, wait for u->batch completions, at most u->min_wait_us. */
-static long enter(struct reactor *r, uint32_t min, int64_t ns)
-{
-	struct uring *u = ring_of(r);
-	struct timespec ts = sys_timespec(ns);
-	struct uring_enter_arg arg = { .sigmask_size = 8,
-				       .ts = ns < 0 ? 0 : (uintptr_t)&ts };
-	uint32_t flags = 0, queued = u->sq_thread ? 0 : unsubmitted(u);
-	long n;
-
-	if (min || must_collect(u))
-		flags = URING_ENTER_GETEVENTS;
-	if (must_wake(u)) {
-		flags |= URING_ENTER_SQ_WAKEUP;
-		u->sq_woken = true;
-	}
-	bump(&r->count.syscalls, 1);
-	if (min && u->batch && (ns < 0 || ns > u->min_wait_us * NS_PER_US)) {
-		min = u->batch;
-		arg.min_wait_us = u->min_wait_us;
-	}
-	if (!min)
-		n = sysn(SYS_io_uring_enter, u->fd, queued, 0, flags, NULL, 0);
-	else
-		n = sysn(SYS_io_uring_enter, u->fd, queued, min,
-			 flags | URING_ENTER_EXT_ARG, &arg, sizeof(arg));
-	if (unlikely(n < 0))
-		check_fatal(u, n);
-	return n;
-}
-
-/* Submit all that is queued. That may fail for want of memory (up to Linux 5.12 also
- * with -EBUSY, until a poll has taken completions that overflowed); then the rest
- * remains queued. A network processor takes the queue by itself: only make sure that it
- * is awake. */
-static void flush(struct reactor *r)
-{
-	struct uring *u = ring_of(r);
-
-	if (u->sq_thread) {
-		if (must_enter(u))
-			enter(r, 0, 0);
-		return;
-	}
-	for (int tries = 0; unsubmitted(u) && tries < 3;) {
-		long n = enter(r, 0, 0);
-
-		if (n <= 0 && n != -EINTR)
-			tries++;
-	}
-}
-
-/* The next free entry, zeroed; NULL if the kernel frees none. */
-static struct uring_sqe *get_sqe(struct reactor *r)
-{
-	struct uring *u = ring_of(r);
-	struct uring_sqe *sqe;
-
-	if (hostile_full())
-		return NULL;
-	if (unlikely(unsubmitted(u) == u->sq_entries)) {
-		flush(r);
-		if (unsubmitted(u) == u->sq_entries)
-			return NULL;
-	}
-	sqe = &u->sqes[u->sq_tail & u->sq_mask];
-	*sqe = (struct uring_sqe){ .fd = -1 };
-	return sqe;
-}
-
-static void put_sqe(struct uring *u)
-{
-	/* release: a kernel that sees the tail sees the entry */
-	store_release(u->sq_ktail, ++u->sq_tail);
-	u->sq_woken = false;
-}
-
-static uint8_t opcode_of(enum io_kind kind)
-{
-	static const uint8_t code[IO_KINDS] = {
-		[IO_NOP] = URING_OP_NOP,
-		[IO_POLL] = URING_OP_POLL_ADD,
-		[IO_READ] = URING_OP_READ,
-		[IO_WRITE] = URING_OP_WRITE,
-		[IO_READV] = URING_OP_READV,
-		[IO_WRITEV] = URING_OP_WRITEV,
-		[IO_RECV] = URING_OP_RECV,
-		[IO_SEND] = URING_OP_SEND,
-		[IO_RECV_AHEAD] = URING_OP_RECV,
-		[IO_SHOT] = URING_OP_RECV,
-		[IO_RECVMSG] = URING_OP_RECVMSG,
-		[IO_SENDMSG] = URING_OP_SENDMSG,
-		[IO_ACCEPT] = URING_OP_ACCEPT,
-		[IO_CONNECT] = URING_OP_CONNECT,
-		[IO_FSYNC] = URING_OP_FSYNC,
-		[IO_OPENAT] = URING_OP_OPENAT,
-		[IO_OPENAT2] = URING_OP_OPENAT2,
-		[IO_STATX] = URING_OP_STATX,
-		[IO_SPLICE] = URING_OP_SPLICE,
-		[IO_SEND_ZC] = URING_OP_SEND_ZC,
-		[IO_SENDMSG_ZC] = URING_OP_SENDMSG_ZC,
-	};
-
-	return code[kind];
-}
-
-static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
-{
-	s->user_data = (uintptr_t)op | UD_OP;
-	s->fd = op->fd;
-	if (op->engine & U_POLL) {
-		s->opcode = URING_OP_POLL_ADD;
-		s->op_flags = op_events(op);
-		return;
-	}
-	s->opcode = opcode_of(op->kind);
-	s->addr = (uintptr_t)op->addr;
-	s->len = op->len;
-	s->op_flags = op->flags;
-	switch ((enum io_kind)op->kind) {
-	case IO_NOP:
-		s->fd = -1;
-		s->op_flags = 0;
-		break;
-	case IO_POLL:
-		s->addr = 0;
-		s->op_flags = op->len & 0xffff;
-		s->len = 0;
-		break;
-	case IO_READ:
-	case IO_WRITE:
-	case IO_READV:
-	case IO_WRITEV:
-		s->len = hostile_len(op);
-		s->op_flags = 0;
-		s->off = (uint64_t)op->off;
-		break;
-	case IO_RECV_AHEAD:
-	case IO_RECV:
-	case IO_SEND:
-	case IO_SEND_ZC:
-		s->len = hostile_len(op);
-		break;
-	case IO_SHOT:
-		s->ioprio = URING_RECV_MULTISHOT;
-		s->flags = URING_SQE_BUFFER_SELECT;
-		break;
-	case IO_RECVMSG:
-	case IO_SENDMSG:
-	case IO_SENDMSG_ZC:
-		s->len = 1;
-		break;
-	case IO_ACCEPT:
-		s->len = 0;
-		s->off = (uintptr_t)op->addr2;
-		break;
-	case IO_CONNECT:
-		s->op_flags = 0;
-		s->off = op->len;
-		s->len = 0;
-		break;
-	case IO_FSYNC:
-		s->addr = 0;
-		s->len = 0;
-		break;
-	case IO_OPENAT:
-		break;
-	case IO_OPENAT2:
-		s->op_flags = 0;
-		s->off = (uintptr_t)op->addr2;
-		break;
-	case IO_STATX:
-		s->off = (uintptr_t)op->addr2;
-		break;
-	case IO_SPLICE:
-		s->addr = (uint64_t)op->off2;
-		s->off = (uint64_t)op->off;
-		s->splice_fd_in = op->fd2;
-		break;
-	case IO_LENT:
-	case IO_KINDS:
-		break;
-	}
-}
-
-/* -- the life of an op -- */
-
-void uring_finish(struct reactor *r, struct io_op *op, int res)
-{
-	op->res = res;
-	op->engine |= U_FINISHED;
-	fdtab_unlink(r->fds, op);
 	if (op->kind == IO_SHOT)
 		ahead_ended(r, op, res);
 	else
-		opq_push(&ring_of(r)->done, op);
-}
-
-/* True if op is in the queue now. */
-static bool try_queue(struct reactor *r, struct io_op *op)
-{
-	struct uring_sqe *sqe = get_sqe(r);
-
-	if (!sqe)
-		return false;
-	fill_sqe(sqe, op);
-	put_sqe(ring_of(r));
-	return true;
-}
-
-void uring_queue(struct reactor *r, struct io_op *op)
-{
-	struct uring *u = ring_of(r);
-
-	if (likely(!u->backlog.head) && try_queue(r, op))
-		return;
-	op->engine |= U_BACKLOG;
-	opq_push(&u->backlog, op);
-}
-
-static bool try_queue_cancel(struct reactor *r, struct io_op *op)
-{
-	struct uring_sqe *sqe = get_sqe(r);
-
-	if (!sqe)
-		return false;
-	sqe->opcode = URING_OP_ASYNC_CANCEL;
-	sqe->addr = hostile_miss() ? UD_KICK : (uintptr_t)op | UD_OP;
-	sqe->user_data = (uintptr_t)op | UD_CANCEL;
-	op->engine |= U_CANCEL_CQE;
-	put_sqe(ring_of(r));
-	return true;
-}
-
-static void cancel_later(struct reactor *r, struct io_op *op)
-{
-	struct uring *u = ring_of(r);
-
-	op->engine |= U_LATE_CANCEL;
-	if (!u->cancels.head) /* later ones do not delay those that wait */
-		u->retry_at = sys_now() + NS_PER_MS;
-	opq_push(&u->cancels, op);
-}
-
-static void queue_cancel(struct reactor *r, struct io_op *op)
-{
-	if (!try_queue_cancel(r, op))
-		cancel_later(r, op);
-}
-
-/* Queue what found no entry before. What is left is tried again soon. */
-static void drain(struct reactor *r)
-{
-	struct uring *u = ring_of(r);
-	struct io_op *op;
-
-	while ((op = u->backlog.head)) {
-		if (!try_queue(r, op))
-			return;
-		opq_remove(&u->backlog, op);
-		op->engine &= (uint8_t)~U_BACKLOG;
-	}
-	if (!u->cancels.head || sys_now() < u->retry_at)
-		return;
-	while ((op = u->cancels.head)) {
-		if (!try_queue_cancel(r, op))
-			return;
-		opq_remove(&u->cancels, op);
-		op->engine &= (uint8_t)~U_LATE_CANCEL;
-	}
+		uring_finish(r, op, res);
 }
 
 static bool wants_nonblock(const struct io_op *op)
@@ -438,7 +125,7 @@ static void on_result(struct reactor *r, struct io_op *op, int res)
 			op->engine &= (uint8_t)~U_LATE_CANCEL;
 		}
 		if (!(op->engine & U_CANCEL_CQE)) {
-			uring_finish(r, op, res);
+			finish(r, op, res);
 			return;
 		}
 		op->engine |= U_RESULT;
@@ -452,7 +139,7 @@ static void on_result(struct reactor *r, struct io_op *op, int res)
 		op->engine |= U_AGAIN;
 		uring_queue(r, op);
 	} else {
-		uring_finish(r, op, res);
+		finish(r, op, res);
 	}
 }
 
@@ -460,12 +147,12 @@ static void on_cancel(struct reactor *r, struct io_op *op, int res)
 {
 	op->engine &= (uint8_t)~U_CANCEL_CQE;
 	if (op->engine & U_RESULT)
-		uring_finish(r, op, op->res);
+		finish(r, op, op->res);
 	else if (res == -ENOENT)
 		/* Not found: its result is on the way (from another kernel thread,
 		 * perhaps a hog), or it is about to wait again and the cancel missed
 		 * it */
-		cancel_later(r, op);
+		uring_cancel_later(r, op);
 }
 
 /* -- lent memory --
@@ -589,16 +276,16 @@ static bool arm_kick(struct reactor *r)
 	if (u->kick_armed && u->kick_tid == tid)
 		return true;
 	if (u->kick_armed) {
-		sqe = get_sqe(r);
+		sqe = uring_get_sqe(r);
 		if (!sqe)
 			return false;
 		sqe->opcode = URING_OP_ASYNC_CANCEL;
 		sqe->addr = (uint64_t)u->kick_gen << KICK_GEN_SHIFT | UD_KICK;
 		sqe->user_data = UD_KICK; /* generation 0: never current */
-		put_sqe(u);
+		uring_put_sqe(u);
 		u->kick_armed = false;
 	}
-	sqe = get_sqe(r);
+	sqe = uring_get_sqe(r);
 	if (!sqe)
 		return false;
 	u->kick_gen++;
@@ -608,7 +295,7 @@ static bool arm_kick(struct reactor *r)
 	sqe->addr = (uintptr_t)&u->kick_buf;
 	sqe->len = sizeof(u->kick_buf);
 	sqe->user_data = (uint64_t)u->kick_gen << KICK_GEN_SHIFT | UD_KICK;
-	put_sqe(u);
+	uring_put_sqe(u);
 	u->kick_armed = true;
 	u->kick_tid = tid;
 	return true;
@@ -680,7 +367,7 @@ static bool uring_can(const struct reactor *r, enum io_kind kind)
 	    (asks_who_calls(kind) ||
 	     (tells_who_calls(kind) && load_relaxed(&reactor_other_ids))))
 		return false;
-	return kind < IO_KINDS && (u->ops >> opcode_of(kind) & 1);
+	return kind < IO_KINDS && (u->ops >> uring_opcode[kind] & 1);
 }
 
 static void uring_submit(struct reactor *r, struct io_op *op)
@@ -716,23 +403,13 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 	uring_queue(r, op);
 }
 
-void uring_cancel(struct reactor *r, struct io_op *op)
+static void uring_cancel(struct reactor *r, struct io_op *op)
 {
-	dbg_assert(op->state != IO_IDLE);
-	if (op->state != IO_PENDING || (op->engine & U_FINISHED) || op->kind == IO_LENT)
+	if (!uring_begin_cancel(r, op))
 		return;
-	bump(&r->count.cancels, 1);
-	op->state = IO_CANCELING;
-	if (op->engine & U_BACKLOG) {
-		opq_remove(&ring_of(r)->backlog, op);
-		op->engine &= (uint8_t)~U_BACKLOG;
-		uring_finish(r, op, op_cut_result(op));
-	} else if (op->engine & U_AHEAD) {
+	if (op->engine & U_AHEAD)
 		ahead_leave(r, op);
-		uring_finish(r, op, op_cut_result(op));
-	} else {
-		queue_cancel(r, op);
-	}
+	finish(r, op, op_cut_result(op));
 }
 
 /* An op on e that is not being cancelled yet. (One at a time, because an op that is not
@@ -785,7 +462,7 @@ static unsigned uring_cancel_fd(struct reactor *r, int fd, int keep)
 	 * bytes and keep the file open. (With a network processor they do so until they
 	 * have come back; the closer waits for that.) */
 	if (n)
-		flush(r);
+		uring_flush(r);
 	return n;
 }
 
@@ -807,8 +484,8 @@ static void pass(struct reactor *r)
 
 	/* what else the kernel has for us can wait until we have taken the completions
 	 * that are there */
-	if (must_submit(u) || (must_collect(u) && !uring_untaken(u)))
-		enter(r, 0, 0);
+	if (uring_must_submit(u) || (uring_must_collect(u) && !uring_untaken(u)))
+		uring_enter(r, 0, 0);
 }
 
 /* Make every running thread of the process enter the kernel for a moment. */
@@ -831,8 +508,9 @@ static void sleep_in_kernel(struct reactor *r, int64_t ns)
 	}
 	bump(&r->count.waits, 1);
 	do
-		n = enter(r, 1, ns);
-	while (n > 0 && unsubmitted(u) && *u->cq_khead == load_acquire(u->cq_tail));
+		n = uring_enter(r, 1, ns);
+	while (n > 0 && uring_unsubmitted(u) &&
+	       *u->cq_khead == load_acquire(u->cq_tail));
 	waker_wake(&u->waker);
 }
 
@@ -864,7 +542,7 @@ static bool look(struct uring *u, int64_t until)
 			waker_wake(&u->waker);
 			return true;
 		}
-		if (must_enter(u))
+		if (uring_must_enter(u))
 			return true;
 		if (sys_now() >= until)
 			return false;
@@ -910,7 +588,7 @@ static int64_t before_sleep(struct reactor *r, int64_t ns)
 	if (unlikely(ahead_rearm_due(u)))
 		ahead_rearm(r); /* may add to the backlog */
 	if (unlikely(u->backlog.head || u->cancels.head))
-		drain(r);
+		uring_drain(r);
 	if (ns && (u->done.head || u->news || !arm_kick(r)))
 		ns = 0;
 	if (unlikely(u->backlog.head || u->cancels.head) && (ns < 0 || ns > NS_PER_MS))
@@ -953,7 +631,7 @@ static struct io_op *uring_collect(struct reactor *r)
 
 	bump(&r->count.polls, 1);
 	if (unlikely(u->backlog.head || u->cancels.head))
-		drain(r);
+		uring_drain(r);
 	pass(r);
 	reap(r);
 	return take_done(r);
@@ -967,13 +645,13 @@ static void uring_fini(struct reactor *r)
 
 	u->closing = true;
 	for (int i = 0; r->pending && i < 1000; i++) {
-		struct uring_sqe *sqe = get_sqe(r);
+		struct uring_sqe *sqe = uring_get_sqe(r);
 
 		if (sqe) {
 			sqe->opcode = URING_OP_ASYNC_CANCEL;
 			sqe->op_flags = URING_CANCEL_ALL | URING_CANCEL_ANY;
 			sqe->user_data = UD_KICK;
-			put_sqe(u);
+			uring_put_sqe(u);
 		}
 		uring_poll(r, NS_PER_MS);
 	}

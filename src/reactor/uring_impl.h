@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What uring.c, ahead.c and probe.c share. Private to them. */
+/* What the files of the io_uring engine share. Private to them. Each may call those
+ * before it in this list:
+ *   probe.c     what the kernel offers
+ *   ring.c      opens and closes a ring
+ *   uring_op.c  from an op to the kernel: submission queue, backlog, cancels
+ *   ahead.c     streams that are received ahead
+ *   uring.c     the engine: the poll, and what completions mean for ops and streams */
 #ifndef REACTOR_URING_IMPL_H
 #define REACTOR_URING_IMPL_H
 
@@ -93,18 +99,80 @@ static inline uint32_t uring_untaken(const struct uring *u)
 	return load_acquire(u->cq_tail) - *u->cq_khead;
 }
 
+static inline uint32_t uring_unsubmitted(const struct uring *u)
+{
+	/* acquire: an entry that the kernel has taken may be written again */
+	return u->sq_tail - load_acquire(u->sq_head);
+}
+
+/* Does the network processor sleep although something is queued? (See above.) */
+static inline bool uring_must_wake(const struct uring *u)
+{
+	if (!u->sq_thread || u->sq_woken || !uring_unsubmitted(u))
+		return false;
+	/* our tail before its flag; that thread does it the other way round */
+	fence_seq_cst();
+	return load_relaxed(u->sq_flags) & URING_SQ_NEED_WAKEUP;
+}
+
+/* Does the kernel have something for us that needs a system call? */
+static inline bool uring_must_collect(const struct uring *u)
+{
+	return load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW);
+}
+
+static inline bool uring_must_submit(const struct uring *u)
+{
+	return u->sq_thread ? uring_must_wake(u) : uring_unsubmitted(u);
+}
+
+static inline bool uring_must_enter(const struct uring *u)
+{
+	return uring_must_collect(u) || uring_must_submit(u);
+}
+
+static inline void uring_put_sqe(struct uring *u)
+{
+	/* release: a kernel that sees the tail sees the entry */
+	store_release(u->sq_ktail, ++u->sq_tail);
+	u->sq_woken = false;
+}
+
+/* op, which is no shot, has its result: the next poll returns it. */
+static inline void uring_finish(struct reactor *r, struct io_op *op, int res)
+{
+	op->res = res;
+	op->engine |= U_FINISHED;
+	fdtab_unlink(r->fds, op);
+	opq_push(&ring_of(r)->done, op);
+}
+
 /* -- ring.c -- */
 /* n: the network processor that the vp's set wants, or NULL. */
 int ring_open(struct uring *u, struct net_cpu *n);
 void ring_close(struct uring *u);
 
-/* -- uring.c -- */
+/* -- uring_op.c -- */
+extern const uint8_t uring_opcode[IO_KINDS];
+/* Submit what is queued; wait for min completions, at most ns (< 0: no limit). If the
+ * set wants batches, wait for u->batch completions, at most u->min_wait_us. */
+long uring_enter(struct reactor *r, uint32_t min, int64_t ns);
+/* Submit all that is queued. That may fail for want of memory (up to Linux 5.12 also
+ * with -EBUSY, until a poll has taken completions that overflowed); then the rest
+ * remains queued. A network processor takes the queue by itself: only make sure that it
+ * is awake. */
+void uring_flush(struct reactor *r);
+/* The next free entry, zeroed; NULL if the kernel frees none. */
+struct uring_sqe *uring_get_sqe(struct reactor *r);
 /* Hand op to the kernel, or to the backlog. */
 void uring_queue(struct reactor *r, struct io_op *op);
-/* op has its result: remove it from the tables; the next poll returns it (a shot:
- * ahead_ended). */
-void uring_finish(struct reactor *r, struct io_op *op, int res);
-void uring_cancel(struct reactor *r, struct io_op *op);
+/* Cancel op, unless it has its result. True: it is not in the kernel, and the caller
+ * finishes it. */
+bool uring_begin_cancel(struct reactor *r, struct io_op *op);
+/* The cancel of op missed it, or found no entry: try again soon. */
+void uring_cancel_later(struct reactor *r, struct io_op *op);
+/* Queue what found no entry before. What is left is tried again soon. */
+void uring_drain(struct reactor *r);
 
 /* -- ahead.c -- */
 /* op (IO_RECV_AHEAD) is linked and counted: serve it, let it wait, or make it an

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sqpoll.pml - the SQPOLL kernel thread that reads the rings of a set goes to sleep
- * while their owners queue entries: put_sqe, must_wake and enter (src/reactor/uring.c)
- * against the kernel's io_sq_thread.
+ * while their owners queue entries: uring_put_sqe and uring_must_wake
+ * (src/reactor/uring_impl.h) and uring_enter (src/reactor/uring_op.c) against the
+ * kernel's io_sq_thread.
  *
  * Two rings with one owner each, and one kernel thread. An owner's store of the tail
  * stays in its CPU's store buffer until a fence, an atomic operation or some later
