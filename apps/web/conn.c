@@ -31,8 +31,6 @@
 #define COLD UK_SEC /* the stack is trimmed after this idle time */
 #define FAIR 64     /* requests of a pipeline before others get a turn */
 
-struct counters counters[SHARDS];
-
 static _Atomic(uint64_t) last_id;
 
 /* Wait between two requests. The deeper part of the stack is kept for the next request,
@@ -78,7 +76,7 @@ static ssize_t wait_bytes(struct conn *c, bool started)
 	if (n == -ETIMEDOUT) {
 		COUNT(c->id, timeouts, 1);
 		if (!fresh)
-			respond_error(c, 408, false, NULL);
+			reply_error(c, 408, false, NULL);
 	} else if (n < 0 || !fresh) {
 		COUNT(c->id, aborts, 1);
 	}
@@ -101,7 +99,7 @@ static int read_request(struct conn *c)
 			if (rc > 0)
 				return 1;
 			if (rc < 0) {
-				respond_error(c, c->r.status, false, NULL);
+				reply_error(c, c->r.status, false, NULL);
 				return 0;
 			}
 		}

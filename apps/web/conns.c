@@ -22,6 +22,7 @@ static unsigned places;          /* under lock: reserved or alive */
 static unsigned linked;          /* under lock */
 static bool waited;              /* under lock: a thread may wait on changed */
 
+struct counters counters[SHARDS];
 _Atomic(int) stopping;
 _Atomic(int64_t) stop_by = UK_FOREVER;
 

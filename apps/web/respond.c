@@ -2,126 +2,14 @@
 /* From a request to its reply: methods, files, conditions, ranges, errors.
  *
  * The common case, a whole file from the cache, is a table look-up and two copies:
- * status line, date and length here, the rest of the head as prepared when the file was
- * opened. It allocates nothing, and its only system call is the send. Whether the
- * connection stays open is decided before the head is written, because the head says
- * so. The order of conditions is that of RFC 9110 13.2.2. */
+ * status line, date and length (reply.c), and the rest of the head as prepared when the
+ * file was opened. It allocates nothing, and its only system call is the send. Whether
+ * the connection stays open is decided before the head is written, because the head
+ * says so. The order of conditions is that of RFC 9110 13.2.2. */
 #include "web.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct {
-	int status;
-	const char *text;
-} reasons[] = {
-	{ 200, "OK" },
-	{ 204, "No Content" },
-	{ 206, "Partial Content" },
-	{ 301, "Moved Permanently" },
-	{ 304, "Not Modified" },
-	{ 400, "Bad Request" },
-	{ 403, "Forbidden" },
-	{ 404, "Not Found" },
-	{ 405, "Method Not Allowed" },
-	{ 408, "Request Timeout" },
-	{ 412, "Precondition Failed" },
-	{ 413, "Content Too Large" },
-	{ 414, "URI Too Long" },
-	{ 416, "Range Not Satisfiable" },
-	{ 417, "Expectation Failed" },
-	{ 431, "Request Header Fields Too Large" },
-	{ 500, "Internal Server Error" },
-	{ 501, "Not Implemented" },
-	{ 503, "Service Unavailable" },
-	{ 505, "HTTP Version Not Supported" },
-};
-
-const char *reason_of(int status)
-{
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (reasons[i].status == status)
-			return reasons[i].text;
-	return "Error";
-}
-
-static void put_str(struct stream *s, const char *t)
-{
-	stream_put(s, t, strlen(t));
-}
-
-/* Status line, Date, Server, and Connection if it is not the version's default. */
-void respond_head(struct conn *c, int status, bool keep)
-{
-	static const char ok[] = "HTTP/1.1 200 OK\r\nDate: ";
-	struct stream *s = &c->s;
-	const char *date;
-
-	date_now(&date);
-	if (status == 200)
-		stream_put(s, ok, sizeof(ok) - 1);
-	else
-		stream_printf(s, "HTTP/1.1 %d %s\r\nDate: ", status, reason_of(status));
-	stream_put(s, date, DATE_LEN);
-	put_str(s, "\r\nServer: ukweb\r\n");
-	if (!keep)
-		put_str(s, "Connection: close\r\n");
-	else if (c->r.minor == 0)
-		put_str(s, "Connection: keep-alive\r\n");
-}
-
-static void put_length(struct stream *s, uint64_t n)
-{
-	char text[48] = "Content-Length: ", digits[24];
-	size_t k = 0, o = 16;
-
-	do
-		digits[k++] = (char)('0' + n % 10);
-	while ((n /= 10) != 0);
-	while (k)
-		text[o++] = digits[--k];
-	memcpy(text + o, "\r\n\r\n", 4);
-	stream_put(s, text, o + 4);
-}
-
-void respond_done(struct conn *c, int status, uint64_t body)
-{
-	unsigned shard = (unsigned)c->id;
-
-	if (status < 300)
-		TALLY(&c->s.tally, r2xx, 1);
-	else if (status < 400)
-		COUNT(shard, r3xx, 1);
-	else if (status < 500)
-		COUNT(shard, r4xx, 1);
-	else
-		COUNT(shard, r5xx, 1);
-	log_request(c, status, body);
-}
-
-void respond_error(struct conn *c, int status, bool keep, const char *extra)
-{
-	const char *why = reason_of(status);
-	char page[512];
-	int n = snprintf(
-	    page, sizeof(page),
-	    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%d %s</title></head>\n"
-	    "<body><h1>%d %s</h1></body></html>\n",
-	    status, why, status, why);
-	bool head = c->r.method == M_HEAD && c->r.first.len;
-
-	respond_head(c, status, keep);
-	if (extra)
-		put_str(&c->s, extra);
-	put_str(&c->s, "Content-Type: text/html; charset=utf-8\r\n");
-	put_length(&c->s, (uint64_t)n);
-	if (!head)
-		stream_put(&c->s, page, (size_t)n);
-	if (!keep)
-		c->linger = true;
-	respond_done(c, status, head ? 0 : (uint64_t)n);
-}
 
 /* ---- conditions ---- */
 
@@ -228,7 +116,7 @@ static void put_coding(struct conn *c)
 static void put_caching(struct conn *c)
 {
 	if (cfg.precompressed)
-		put_str(&c->s, "Vary: Accept-Encoding\r\n");
+		stream_puts(&c->s, "Vary: Accept-Encoding\r\n");
 	if (c->caching)
 		stream_printf(&c->s, "Cache-Control: %s\r\n", c->caching);
 }
@@ -251,34 +139,34 @@ static void reply_whole(struct conn *c, struct file *f, bool keep)
 {
 	bool head = c->r.method == M_HEAD;
 
-	respond_head(c, 200, keep);
+	reply_head(c, 200, keep);
 	put_file_head(c, f);
-	put_length(&c->s, f->size);
+	reply_length(&c->s, f->size);
 	if (!head)
 		send_part(c, f, 0, f->size);
-	respond_done(c, 200, head ? 0 : f->size);
+	reply_done(c, 200, head ? 0 : f->size);
 }
 
 static void reply_not_modified(struct conn *c, struct file *f, bool keep)
 {
-	respond_head(c, 304, keep);
+	reply_head(c, 304, keep);
 	stream_printf(&c->s, "ETag: %s\r\nLast-Modified: %s\r\n", f->etag, f->modified);
 	put_caching(c);
-	put_str(&c->s, "\r\n");
-	respond_done(c, 304, 0);
+	stream_puts(&c->s, "\r\n");
+	reply_done(c, 304, 0);
 }
 
 static void reply_one_range(struct conn *c, struct file *f, bool keep, struct range r)
 {
-	respond_head(c, 206, keep);
+	reply_head(c, 206, keep);
 	put_file_head(c, f);
 	stream_printf(&c->s, "Content-Range: bytes %llu-%llu/%llu\r\n",
 		      (unsigned long long)r.first,
 		      (unsigned long long)(r.first + r.len - 1),
 		      (unsigned long long)f->size);
-	put_length(&c->s, r.len);
+	reply_length(&c->s, r.len);
 	send_part(c, f, r.first, r.len);
-	respond_done(c, 206, r.len);
+	reply_done(c, 206, r.len);
 }
 
 static int part_head(char *out, size_t cap, const char *boundary, const struct file *f,
@@ -306,14 +194,14 @@ static void reply_multipart(struct conn *c, struct file *f, bool keep,
 		    (uint64_t)part_head(part, sizeof(part), boundary, f, type, r[i]) +
 		    r[i].len;
 	total += strlen(boundary) + 8;
-	respond_head(c, 206, keep);
+	reply_head(c, 206, keep);
 	stream_printf(&c->s,
 		      "Content-Type: multipart/byteranges; boundary=%s\r\n"
 		      "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n",
 		      boundary, f->modified, f->etag);
 	put_coding(c);
 	put_caching(c);
-	put_length(&c->s, total);
+	reply_length(&c->s, total);
 	for (int i = 0; i < n; i++) {
 		int k = part_head(part, sizeof(part), boundary, f, type, r[i]);
 
@@ -321,7 +209,7 @@ static void reply_multipart(struct conn *c, struct file *f, bool keep,
 		send_part(c, f, r[i].first, r[i].len);
 	}
 	stream_printf(&c->s, "\r\n--%s--\r\n", boundary);
-	respond_done(c, 206, total);
+	reply_done(c, 206, total);
 }
 
 static __attribute__((noinline)) void reply_ranges(struct conn *c, struct file *f,
@@ -337,7 +225,7 @@ static __attribute__((noinline)) void reply_ranges(struct conn *c, struct file *
 	} else if (n == 0) {
 		snprintf(extra, sizeof(extra), "Content-Range: bytes */%llu\r\n",
 			 (unsigned long long)f->size);
-		respond_error(c, 416, keep, extra);
+		reply_error(c, 416, keep, extra);
 	} else if (n == 1) {
 		reply_one_range(c, f, keep, r[0]);
 	} else {
@@ -378,7 +266,7 @@ static void reply_file(struct conn *c, struct file *f, bool keep)
 	if (cond == 304)
 		reply_not_modified(c, f, keep);
 	else if (cond)
-		respond_error(c, cond, keep, NULL);
+		reply_error(c, cond, keep, NULL);
 	else if (r->range.off && r->method == M_GET && if_range_holds(c, f))
 		reply_ranges(c, f, keep);
 	else
@@ -415,22 +303,22 @@ static void reply_redirect(struct conn *c, const char *path, uint32_t n, bool ke
 
 	if (k < 0) {
 		free(url);
-		respond_error(c, 500, keep, NULL);
+		reply_error(c, 500, keep, NULL);
 		return;
 	}
-	respond_head(c, 301, keep);
-	put_str(&c->s, "Location: /");
+	reply_head(c, 301, keep);
+	stream_puts(&c->s, "Location: /");
 	stream_put(&c->s, url, (size_t)k);
-	put_str(&c->s, "/");
+	stream_puts(&c->s, "/");
 	if (c->r.query.off) {
-		put_str(&c->s, "?");
+		stream_puts(&c->s, "?");
 		put_query(&c->s, b + c->r.query.off, c->r.query.len);
 	}
-	put_str(&c->s, "\r\nContent-Type: text/plain\r\n");
-	put_length(&c->s, 6);
+	stream_puts(&c->s, "\r\nContent-Type: text/plain\r\n");
+	reply_length(&c->s, 6);
 	if (!head)
-		put_str(&c->s, "Moved\n");
-	respond_done(c, 301, head ? 0 : 6);
+		stream_puts(&c->s, "Moved\n");
+	reply_done(c, 301, head ? 0 : 6);
 	free(url);
 }
 
@@ -440,7 +328,7 @@ static void reply_status(struct conn *c, int rc, const char *path, uint32_t n,
 	if (rc == -301)
 		reply_redirect(c, path, n, keep);
 	else
-		respond_error(c, -rc, keep, rc == -503 ? "Retry-After: 1\r\n" : NULL);
+		reply_error(c, -rc, keep, rc == -503 ? "Retry-After: 1\r\n" : NULL);
 }
 
 /* The path needs decoding, or an index. */
@@ -455,11 +343,11 @@ static __attribute__((noinline)) void reply_slow(struct conn *c, bool keep, int6
 				sizeof(name) - sizeof(index));
 
 	if (n < 0) {
-		respond_error(c, -n, keep, NULL);
+		reply_error(c, -n, keep, NULL);
 		return;
 	}
 	if (path_hidden(name, (uint32_t)n)) {
-		respond_error(c, 404, keep, NULL);
+		reply_error(c, 404, keep, NULL);
 		return;
 	}
 	if (n == 0 || name[n - 1] == '/') {
@@ -503,9 +391,9 @@ static void reply_get(struct conn *c, bool keep)
 
 static void reply_options(struct conn *c, bool keep)
 {
-	respond_head(c, 204, keep);
-	put_str(&c->s, "Allow: GET, HEAD, OPTIONS\r\n\r\n");
-	respond_done(c, 204, 0);
+	reply_head(c, 204, keep);
+	stream_puts(&c->s, "Allow: GET, HEAD, OPTIONS\r\n\r\n");
+	reply_done(c, 204, 0);
 }
 
 /* As the client asks, unless the server is stopping; but all requests of a pipeline
@@ -532,22 +420,22 @@ bool respond(struct conn *c)
 	int rc;
 
 	if (r->method == M_OTHER && (r->flags & R_CONTINUE)) {
-		respond_error(c, 405, false,
-			      allow); /* before the client sends the body */
+		reply_error(c, 405, false,
+			    allow); /* before the client sends the body */
 		return false;
 	}
 	if ((r->flags & R_CHUNKED) || r->length) {
 		rc = body_drain(c);
 		if (rc < 0) {
 			if (!c->s.err)
-				respond_error(c, -rc, false, NULL);
+				reply_error(c, -rc, false, NULL);
 			return false;
 		}
 	}
 	uk_thread_set_deadline(UK_FOREVER);
 	keep = may_keep(c);
 	if (r->method == M_OTHER)
-		respond_error(c, 405, keep, allow);
+		reply_error(c, 405, keep, allow);
 	else if (r->method == M_OPTIONS)
 		reply_options(c, keep);
 	else if (status_wants(c))

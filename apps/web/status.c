@@ -334,7 +334,7 @@ bool status_respond(struct conn *c, bool keep)
 		FILE *f = open_memstream(&mem, &n);
 
 		if (!f) {
-			respond_error(c, 503, keep, NULL);
+			reply_error(c, 503, keep, NULL);
 			return keep;
 		}
 		if (path_is(c, "/metrics")) {
@@ -349,14 +349,14 @@ bool status_respond(struct conn *c, bool keep)
 		fclose(f);
 		body = mem;
 	}
-	respond_head(c, 200, keep);
+	reply_head(c, 200, keep);
 	stream_printf(&c->s,
 		      "Content-Type: %s\r\nCache-Control: no-store\r\n"
 		      "X-Content-Type-Options: nosniff\r\nContent-Length: %zu\r\n\r\n",
 		      type, n);
 	if (c->r.method != M_HEAD)
 		stream_body(&c->s, body, n);
-	respond_done(c, 200, c->r.method == M_HEAD ? 0 : n);
+	reply_done(c, 200, c->r.method == M_HEAD ? 0 : n);
 	free(mem);
 	return keep;
 }

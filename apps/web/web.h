@@ -5,11 +5,12 @@
  *   listen    the listening sockets                   accept   the acceptors
  *   conn      the life of one connection              conns    all connections
  *   stream    its bytes, plain or TLS                 body     reads and drops a body
- *   request, path, chunked   syntax, pure functions   respond  the replies
+ *   request, path, chunked   syntax, pure functions   respond  from request to reply
+ *   status    status page, metrics                    reply    what every reply has
  *   root      the root, opening below it              files    a cache of opened files
- *   status    status page, metrics                    tls      OpenSSL
- *   privs     another user, chroot, sandbox           log      access log, one writer
- *   successor, notify   restart, systemd              spawn    the kinds of thread
+ *   privs     another user, chroot, sandbox           tls      OpenSSL
+ *   successor, notify   restart, systemd              log      access log, one writer
+ *   spawn     the kinds of thread
  */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
@@ -19,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <uk/uk.h>
@@ -129,6 +131,10 @@ void stream_free(struct stream *s);
  * to max bytes from ipos on (-ENOBUFS: they are there already). May move the buffer. */
 ssize_t stream_fill(struct stream *s, uint32_t max);
 void stream_put(struct stream *s, const void *p, size_t n);
+static inline void stream_puts(struct stream *s, const char *t)
+{
+	stream_put(s, t, strlen(t));
+}
 void stream_printf(struct stream *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* A body in memory: it is sent together with the head. */
@@ -205,16 +211,21 @@ void peer_text(const union peer *a, char out[INET6_ADDRSTRLEN]);
 extern _Atomic(int) stopping; /* set once by main; connections end after their reply */
 extern _Atomic(int64_t) stop_by; /* uk_time; written before stopping */
 
+/* ---- reply.c ---- */
+/* Status line, Date, Server, and Connection if it is not the version's default. */
+void reply_head(struct conn *c, int status, bool keep);
+/* Content-Length, and the end of the head. */
+void reply_length(struct stream *s, uint64_t n);
+/* Count and log a reply with a body of so many bytes. */
+void reply_done(struct conn *c, int status, uint64_t body);
+/* A small page for a status; unless keep, the connection closes after it. */
+void reply_error(struct conn *c, int status, bool keep, const char *extra);
+
 /* ---- respond.c ---- */
 /* Answer c->r. Returns whether the connection stays open. */
 bool respond(struct conn *c);
 /* Read the request's body and drop it: 0, or -status. */
 int body_drain(struct conn *c);
-/* A small page for a status; unless keep, the connection closes after it. */
-void respond_error(struct conn *c, int status, bool keep, const char *extra);
-const char *reason_of(int status);
-void respond_head(struct conn *c, int status, bool keep);
-void respond_done(struct conn *c, int status, uint64_t body);
 
 /* ---- range.c ---- */
 #define MAX_RANGES 16
