@@ -126,4 +126,10 @@ static inline bool thread_sleeps(const char *name)
 				       : some_task_named(name);
 }
 
+static inline void until_sleeps(const char *name)
+{
+	while (!thread_sleeps(name))
+		usleep(100);
+}
+
 #endif

@@ -109,8 +109,7 @@ static void handled(bool opens_after)
 
 	CHECK(!pthread_barrier_init(&b, NULL, 2));
 	t = start(waits, &b);
-	while (!thread_sleeps("at-barrier"))
-		usleep(100);
+	until_sleeps("at-barrier");
 	CHECK(!pthread_kill(t, SIGUSR1));
 	while (sem_wait(&in_handler))
 		CHECK(errno == EINTR);

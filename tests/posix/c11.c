@@ -79,8 +79,7 @@ static void signal_ends_thrd_sleep(void)
 
 	CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
 	CHECK(thrd_create(&t, is_woken, &value) == thrd_success);
-	while (!thread_sleeps("naps"))
-		usleep(100);
+	until_sleeps("naps");
 	CHECK(!pthread_kill(t, SIGUSR1));
 	CHECK(thrd_join(t, &r) == thrd_success);
 	printf("woken: %d\n", r);

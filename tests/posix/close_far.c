@@ -54,8 +54,7 @@ static void reader_above_the_limit_goes_on(struct rlimit lim)
 	lim.rlim_cur /= 2;
 	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
 	t = start(reads, NULL);
-	while (!thread_sleeps("reads"))
-		sched_yield();
+	until_sleeps("reads");
 	CHECK(!close_range((unsigned)far, ~0u, 0));
 	FAILS(fcntl(far, F_GETFD), EBADF);
 	CHECK(write(p[1], "x", 1) == 1);

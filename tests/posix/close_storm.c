@@ -256,8 +256,7 @@ static void told_and_closed(void (*way)(void))
 		char name[16];
 
 		snprintf(name, sizeof(name), "r%d", i);
-		while (!thread_sleeps(name))
-			sched_yield();
+		until_sleeps(name);
 	}
 	for (int i = 0; i < READERS; i++)
 		CHECK(write(many[i][1], "bytes", 5) == 5);

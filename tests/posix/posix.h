@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "test.h"
@@ -61,6 +62,41 @@ static inline void run_in_thread(void *(*fn)(void *))
 {
 	finish(start(fn, NULL));
 }
+
+/* fork. Nothing is left in stdout's buffer, so the child prints nothing twice. */
+static inline pid_t make_child(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0);
+	return pid;
+}
+
+/* Waits for the child. Returns its exit status, or 1000 + the signal that killed it. */
+static inline int end_of(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) != pid)
+		CHECK(errno == EINTR);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* Runs fn in a child process. As long as this process has no threads, the child is a new
+ * process to fn. */
+static inline void run_in_child(void (*fn)(void))
+{
+	pid_t pid = make_child();
+
+	if (!pid) {
+		fn();
+		exit(0);
+	}
+	CHECK(end_of(pid) == 0);
+}
+#define RUN_ALONE(fn) RUN_AS(fn, run_in_child(fn))
 
 static inline long ms_now(void)
 {

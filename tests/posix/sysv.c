@@ -97,8 +97,7 @@ static void paused(int without)
 {
 	pthread_t t = start(pauses, &without);
 
-	while (!thread_sleeps("pauses"))
-		usleep(100);
+	until_sleeps("pauses");
 	CHECK(!pthread_kill(t, SIGUSR2) && !pthread_kill(t, SIGUSR1));
 	finish(t);
 	printf("in it: %d\n", seen());
