@@ -5,11 +5,7 @@
 #include <alloca.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "posix.h"
 
@@ -308,17 +304,13 @@ static void *badly(void *arg)
 
 static void dies(void *(*fn)(void *))
 {
-	int status;
-	pid_t pid;
+	pid_t pid = make_child();
 
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
+	if (!pid) {
 		finish(start(fn, NULL));
 		_exit(0);
 	}
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	CHECK(end_of(pid) == 1000 + SIGSEGV);
 }
 
 int main(void)

@@ -22,15 +22,6 @@ static int pending(int sig)
 	return sigismember(&s, sig);
 }
 
-static void mask(int how, int sig)
-{
-	sigset_t s;
-
-	sigemptyset(&s);
-	sigaddset(&s, sig);
-	CHECK(!pthread_sigmask(how, &s, NULL));
-}
-
 static void meet(void)
 {
 	int r = pthread_barrier_wait(&both);

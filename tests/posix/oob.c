@@ -25,15 +25,6 @@ static void on_urgent(int sig)
 	__atomic_add_fetch(&ran, 1, __ATOMIC_RELEASE);
 }
 
-static void mask(int how)
-{
-	sigset_t s;
-
-	sigemptyset(&s);
-	sigaddset(&s, SIGURG);
-	CHECK(!pthread_sigmask(how, &s, NULL));
-}
-
 static void *computes(void *arg)
 {
 	while (!get(&stop))
@@ -43,11 +34,9 @@ static void *computes(void *arg)
 
 static void *takes(void *arg)
 {
-	sigset_t s;
+	sigset_t s = only(SIGURG);
 	int sig;
 
-	sigemptyset(&s);
-	sigaddset(&s, SIGURG);
 	for (int i = 0; i < TIMES; i++) {
 		CHECK(!sigwait(&s, &sig) && sig == SIGURG);
 		__atomic_add_fetch(&ran, 1, __ATOMIC_RELEASE);
@@ -57,7 +46,7 @@ static void *takes(void *arg)
 
 static void *lets_through(void *arg)
 {
-	mask(SIG_UNBLOCK);
+	mask(SIG_UNBLOCK, SIGURG);
 	while (!get(&stop))
 		poll(NULL, 0, 1000);
 	return arg;
@@ -99,7 +88,7 @@ int main(void)
 	connect_pair(fd);
 	CHECK(!fcntl(fd[1], F_SETOWN, getpid()));
 	signal(SIGURG, on_urgent);
-	mask(SIG_BLOCK);
+	mask(SIG_BLOCK, SIGURG);
 	hog = start(computes, NULL);
 	t = start(takes, NULL);
 	urgent_data(fd[0], fd[1]);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,23 @@ static inline struct timespec in_ms(clockid_t clock, long ms)
 		t.tv_nsec -= 1000000000;
 	}
 	return t;
+}
+
+/* the set of this signal alone */
+static inline sigset_t only(int sig)
+{
+	sigset_t s;
+
+	sigemptyset(&s);
+	sigaddset(&s, sig);
+	return s;
+}
+
+static inline void mask(int how, int sig)
+{
+	sigset_t s = only(sig);
+
+	CHECK(!pthread_sigmask(how, &s, NULL));
 }
 
 static inline pthread_t start(void *(*fn)(void *), void *arg)

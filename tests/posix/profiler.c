@@ -29,15 +29,6 @@ static void on_prof(int sig)
 		__atomic_add_fetch(mine, 1, __ATOMIC_RELEASE);
 }
 
-static void mask(int how, int sig)
-{
-	sigset_t s;
-
-	sigemptyset(&s);
-	sigaddset(&s, sig);
-	CHECK(!pthread_sigmask(how, &s, NULL));
-}
-
 static void timer(int us)
 {
 	struct itimerval it = { { 0, us }, { 0, us } };
@@ -94,11 +85,9 @@ static void thread_that_unblocks_gets_ticks(void)
 static void later_handler_gets_ticks(void)
 {
 	pthread_t t;
-	sigset_t s;
+	sigset_t s = only(SIGPROF);
 	int sig;
 
-	sigemptyset(&s);
-	sigaddset(&s, SIGPROF);
 	while (pending())
 		sigwait(&s, &sig);
 	signal(SIGPROF, SIG_DFL);

@@ -2,18 +2,12 @@
 /* A handler runs in the thread that gets the signal, whether it is parked, computes or
  * sleeps in the kernel. Calls end with EINTR or go on. Each thread has its own mask and
  * pending signals. Signals for the process go to a thread that does not block them. */
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/msg.h>
 #include <sys/time.h>
-#include <unistd.h>
+
 #include "posix.h"
 
 static __thread int me;
@@ -79,7 +73,7 @@ static void in_a_call(int restarts)
 	handle(SIGUSR1, on_usr, restarts ? SA_RESTART : 0);
 	CHECK(!pipe(ends));
 	set(&ready, 0);
-	CHECK(!pthread_create(&t, NULL, reads, restarts ? &ready : NULL));
+	t = start(reads, restarts ? &ready : NULL);
 	while (!get(&ready))
 		usleep(100);
 	usleep(20000);
@@ -89,7 +83,7 @@ static void in_a_call(int restarts)
 	}
 	if (restarts)
 		CHECK(write(ends[1], "x", 1) == 1);
-	CHECK(!pthread_join(t, NULL));
+	finish(t);
 	printf("%s: handlers ran in it %d\n", restarts ? "goes on" : "EINTR",
 	       get(&ran_in[1]) - was);
 	close(ends[0]);
@@ -147,7 +141,7 @@ static void elsewhere(const char *name, void *(*fn)(void *), int who, void *arg)
 
 	set(&ready, 0);
 	set(&stop, 0);
-	CHECK(!pthread_create(&t, NULL, fn, arg));
+	t = start(fn, arg);
 	while (!get(&ready))
 		usleep(100);
 	usleep(20000);
@@ -156,7 +150,7 @@ static void elsewhere(const char *name, void *(*fn)(void *), int who, void *arg)
 	if (who == 5)
 		CHECK(!pthread_mutex_unlock(arg));
 	set(&stop, 1);
-	CHECK(!pthread_join(t, NULL));
+	finish(t);
 	printf("%s: %d\n", name, get(&ran_in[who]));
 }
 
@@ -164,12 +158,10 @@ static void elsewhere(const char *name, void *(*fn)(void *), int who, void *arg)
 
 static void *masked(void *arg)
 {
-	sigset_t set_, old, pending;
+	sigset_t usr1 = only(SIGUSR1), old, pending;
 
 	me = 6;
-	sigemptyset(&set_);
-	sigaddset(&set_, SIGUSR1);
-	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &usr1, &old));
 	CHECK(!sigismember(&old, SIGUSR1));
 	CHECK(!raise(SIGUSR1));
 	CHECK(!pthread_kill(pthread_self(), SIGUSR1)); /* pending only once */
@@ -183,12 +175,10 @@ static void *masked(void *arg)
 
 static void *suspends(void *arg)
 {
-	sigset_t set_, old;
+	sigset_t usr1 = only(SIGUSR1), old;
 
 	me = 7;
-	sigemptyset(&set_);
-	sigaddset(&set_, SIGUSR1);
-	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &usr1, &old));
 	set(&ready, 1);
 	CHECK(sigsuspend(&old) == -1 && errno == EINTR);
 	CHECK(get(&ran_in[7]) == 1);
@@ -214,54 +204,46 @@ static void sigwait_takes_process_signals(void)
 {
 	union sigval v = { .sival_int = 77 };
 	struct timespec none = { 0, 1000 };
-	sigset_t set_, old;
+	sigset_t set_ = only(SIGUSR2), old;
 	pthread_t t;
 
-	sigemptyset(&set_);
-	sigaddset(&set_, SIGUSR2);
 	sigaddset(&set_, SIGRTMIN + 3);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
-	CHECK(!pthread_create(&t, NULL, waits, &set_));
+	t = start(waits, &set_);
 	CHECK(!kill(getpid(), SIGUSR2));
 	usleep(1000);
 	CHECK(!sigqueue(getpid(), SIGRTMIN + 3, v));
-	CHECK(!pthread_join(t, NULL));
+	finish(t);
 	CHECK(sigtimedwait(&set_, NULL, &none) == -1 && errno == EAGAIN);
 	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
-	puts("sigwait");
 }
 
 static void *open_to(void *arg)
 {
-	sigset_t *set_ = arg;
-
 	me = 0;
-	CHECK(!pthread_sigmask(SIG_UNBLOCK, set_, NULL));
+	mask(SIG_UNBLOCK, SIGUSR1);
 	set(&ready, 1);
 	while (!get(&ran_in[0]))
 		usleep(1000);
-	return NULL;
+	return arg;
 }
 
 /* main blocks the signal, one thread does not. */
 static void process_signal_goes_to_the_thread_that_unblocks_it(void)
 {
-	sigset_t set_, old;
 	pthread_t t;
 
 	set(&ran_in[0], 0);
 	set(&ready, 0);
-	sigemptyset(&set_);
-	sigaddset(&set_, SIGUSR1);
 	me = 1;
-	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
-	CHECK(!pthread_create(&t, NULL, open_to, &set_));
+	mask(SIG_BLOCK, SIGUSR1);
+	t = start(open_to, NULL);
 	while (!get(&ready))
 		usleep(100);
 	CHECK(!kill(getpid(), SIGUSR1));
 	wait_seen();
-	CHECK(!pthread_join(t, NULL));
-	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	finish(t);
+	mask(SIG_UNBLOCK, SIGUSR1);
 	printf("process: %d\n", get(&ran_in[0]));
 }
 
@@ -296,11 +278,10 @@ static void faults_are_handled(void)
 
 	handle(SIGSEGV, on_fault, 0);
 	for (int i = 0; i < 4; i++)
-		CHECK(!pthread_create(&t[i], NULL, faults, NULL));
+		t[i] = start(faults, NULL);
 	for (int i = 0; i < 4; i++)
-		CHECK(!pthread_join(t[i], NULL));
+		finish(t[i]);
 	handle(SIGSEGV, SIG_DFL, 0);
-	puts("faults");
 }
 
 static void *writes(void *arg)
@@ -316,12 +297,10 @@ static void *writes(void *arg)
 
 static void sigpipe_is_handled(void)
 {
-	pthread_t t;
 	int was = get(&ran_in[1]);
 
 	handle(SIGPIPE, on_usr, 0);
-	CHECK(!pthread_create(&t, NULL, writes, NULL));
-	CHECK(!pthread_join(t, NULL));
+	run_in_thread(writes);
 	wait_seen();
 	printf("SIGPIPE: %d\n", get(&ran_in[1]) - was);
 }
@@ -384,8 +363,7 @@ static void collector_stops_the_world(void)
 	}
 	set(&world_ends, 1);
 	for (int i = 0; i < WORLD; i++)
-		CHECK(!pthread_join(t[i], NULL));
-	puts("stopped the world");
+		finish(t[i]);
 }
 
 /* -- left by a jump -- */
@@ -417,10 +395,7 @@ static void *is_left(void *arg)
 
 static void handler_leaves_by_a_jump(void)
 {
-	pthread_t t;
-
-	CHECK(!pthread_create(&t, NULL, is_left, NULL));
-	CHECK(!pthread_join(t, NULL));
+	run_in_thread(is_left);
 	handle(SIGUSR1, on_usr, 0);
 }
 
@@ -446,12 +421,12 @@ static void main_is_interrupted(void)
 	set(&stop, 0);
 	sem_init(&never, 0, 0);
 	handle(SIGALRM, on_usr, 0);
-	CHECK(!pthread_create(&t, NULL, nothing, NULL));
+	t = start(nothing, NULL);
 	CHECK(!setitimer(ITIMER_REAL, &it, NULL));
 	CHECK(sem_wait(&never) == -1 && errno == EINTR);
 	CHECK(!setitimer(ITIMER_REAL, &off, NULL));
 	set(&stop, 1);
-	CHECK(!pthread_join(t, NULL));
+	finish(t);
 	printf("main: %d\n", get(&ran_in[0]) > was);
 }
 
@@ -471,11 +446,7 @@ static void on_flood(int sig)
 /* Runs until this many signals were handled, by any thread. */
 static void *is_flooded(void *until)
 {
-	sigset_t one;
-
-	sigemptyset(&one);
-	sigaddset(&one, SIGRTMIN + 4);
-	CHECK(!pthread_sigmask(SIG_UNBLOCK, &one, NULL));
+	mask(SIG_UNBLOCK, SIGRTMIN + 4);
 	while (get(&flooded) < (int)(intptr_t)until)
 		usleep(100);
 	return NULL;
@@ -484,14 +455,11 @@ static void *is_flooded(void *until)
 static void no_signal_is_lost(void)
 {
 	struct sigaction a = { .sa_handler = on_flood };
-	sigset_t one, old;
 	pthread_t t[4];
 
 	sigfillset(&a.sa_mask);
 	CHECK(!sigaction(SIGRTMIN + 4, &a, NULL));
-	sigemptyset(&one);
-	sigaddset(&one, SIGRTMIN + 4);
-	CHECK(!pthread_sigmask(SIG_BLOCK, &one, &old));
+	mask(SIG_BLOCK, SIGRTMIN + 4);
 	for (intptr_t i = 0; i < 4; i++)
 		CHECK(!pthread_create(&t[i], NULL, is_flooded,
 				      (void *)((i + 1) * (FLOOD / 4))));
@@ -502,17 +470,16 @@ static void no_signal_is_lost(void)
 		CHECK(!kill(getpid(), SIGRTMIN + 4));
 	}
 	for (int i = 0; i < 4; i++)
-		CHECK(!pthread_join(t[i], NULL));
+		finish(t[i]);
 	for (int i = 0; i < 4; i++)
 		wait_seen();
-	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	mask(SIG_UNBLOCK, SIGRTMIN + 4);
 	printf("flood: %d\n", get(&flooded));
 }
 
 int main(void)
 {
 	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-	pthread_t t;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	CHECK(!sem_init(&seen, 0, 0));
@@ -524,8 +491,7 @@ int main(void)
 	elsewhere("in the kernel", in_kernel, 4, NULL);
 	pthread_mutex_lock(&m);
 	elsewhere("at a mutex", locks, 5, &m);
-	CHECK(!pthread_create(&t, NULL, masked, NULL));
-	CHECK(!pthread_join(t, NULL));
+	run_in_thread(masked);
 	wait_seen();
 	puts("masked");
 	elsewhere("suspended", suspends, 7, NULL);

@@ -27,15 +27,6 @@ static void handle(int sig, void (*fn)(int))
 	CHECK(!sigaction(sig, &a, NULL));
 }
 
-static void mask(int how, int sig)
-{
-	sigset_t s;
-
-	sigemptyset(&s);
-	sigaddset(&s, sig);
-	CHECK(!pthread_sigmask(how, &s, NULL));
-}
-
 static void say(const char *what, long r, int err)
 {
 	dprintf(1, "%s: %ld, errno %d, handled %d\n", what, r, r < 0 ? err : 0, mine);
