@@ -132,13 +132,11 @@ static void *inherits(void *arg)
 
 static void *has_heirs(void *arg)
 {
-	sigset_t set;
+	sigset_t set = only(SIGUSR2);
 	void *r = NULL;
 	pthread_t t;
 
 	goes_to("/proc");
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	CHECK(!pthread_setname_np(pthread_self(), "heir"));
 	t = start(inherits, &set);
@@ -191,8 +189,7 @@ static void *is_signalled(void *arg)
 	}
 	CHECK(got == SIGHUP);
 	sigemptyset(&none);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
+	set = only(SIGUSR1);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	for (int i = 0; i < TURNS; i++) {
 		got = 0;
@@ -338,7 +335,6 @@ static void *is_in_proc(void *arg)
 
 static void *forks(void *arg)
 {
-	int status;
 	pid_t pid;
 
 	goes_to("/proc");
@@ -350,7 +346,7 @@ static void *forks(void *arg)
 		is_in("/proc");
 		_exit(7);
 	}
-	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
+	CHECK(end_of(pid) == 7);
 	return arg;
 }
 
@@ -387,7 +383,6 @@ static void *comes_late(void *arg)
 
 static void *heir_forks(void *arg)
 {
-	int status;
 	pid_t pid = fork();
 
 	CHECK(pid >= 0);
@@ -395,7 +390,7 @@ static void *heir_forks(void *arg)
 		CHECK(!pthread_detach(start(comes_late, NULL)));
 		pthread_exit(NULL);
 	}
-	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
+	CHECK(end_of(pid) == 7);
 	return arg;
 }
 

@@ -52,10 +52,8 @@ static void waits(int set, int ep, int how)
 	long begin = ms_now();
 	struct sembuf down = { .sem_op = -1 };
 	struct epoll_event e;
-	sigset_t usr;
+	sigset_t usr = only(SIGUSR1);
 
-	sigemptyset(&usr);
-	sigaddset(&usr, SIGUSR1);
 	switch (how) {
 	case 0:
 		CHECK(semtimedop(set, &down, 1, &limit) == -1 && errno == EAGAIN);
@@ -80,11 +78,8 @@ static void waits(int set, int ep, int how)
 static void *wait_all(void *arg)
 {
 	int set = semget(IPC_PRIVATE, 1, 0600), ep = epoll_create1(0);
-	sigset_t usr;
 
-	sigemptyset(&usr);
-	sigaddset(&usr, SIGUSR1);
-	CHECK(!pthread_sigmask(SIG_BLOCK, &usr, NULL));
+	mask(SIG_BLOCK, SIGUSR1);
 	CHECK(set >= 0 && ep >= 0);
 	for (int i = 0; i < TURNS; i++)
 		for (int how = 0; how < 5; how++)

@@ -201,7 +201,6 @@ int main(void)
 {
 	struct sigaction a = { .sa_sigaction = on_timer,
 			       .sa_flags = SA_SIGINFO | SA_RESTART };
-	int status;
 	pid_t child;
 
 	CHECK(!pipe(ask) && !pipe(answer));
@@ -214,7 +213,7 @@ int main(void)
 	CHECK(!sigaction(SIGRTMIN + 2, &a, NULL));
 	run_in_thread(spends);
 	close(ask[1]);
-	CHECK(waitpid(child, &status, 0) == child && !status);
+	CHECK(end_of(child) == 0);
 	puts("timers expired");
 	return 0;
 }

@@ -153,7 +153,6 @@ static void others_read_the_clock(void)
 
 static void *forks(void *arg)
 {
-	int status;
 	pid_t pid;
 
 	mine();
@@ -161,7 +160,7 @@ static void *forks(void *arg)
 	pid = fork();
 	if (!pid)
 		_exit(mine() >= LITTLE || usage() >= LITTLE);
-	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(end_of(pid) == 0);
 	return arg;
 }
 

@@ -100,12 +100,11 @@ static void its_cpu_time_is_kept(void)
 /* libc and the library contact each kernel thread in these calls. */
 static void calls_for_all(void)
 {
-	int status;
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(0);
-	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(end_of(pid) == 0);
 	CHECK(!setuid(getuid()));
 }
 

@@ -74,8 +74,7 @@ static void has_a_timer(void)
 
 	ev._sigev_un._tid = gettid();
 	ran = 0;
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
+	set = only(SIGUSR1);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, &old));
 	CHECK(!timer_create(CLOCK_MONOTONIC, &ev, &t) &&
 	      !timer_settime(t, 0, &in, NULL));
@@ -103,14 +102,10 @@ static void another_signals_it(void)
 
 static void in_child(int generation)
 {
-	pid_t child;
-	int status;
+	pid_t child = make_child();
 
-	fflush(stdout);
-	child = fork();
-	CHECK(child >= 0);
 	if (child) {
-		CHECK(waitpid(child, &status, 0) == child && !status);
+		CHECK(end_of(child) == 0);
 		return;
 	}
 	first = pthread_self();

@@ -185,7 +185,7 @@ static void processes_share_a_word(void)
 {
 	uint32_t *turn =
 	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int status, mine;
+	int mine;
 	pid_t pid;
 
 	CHECK(turn != MAP_FAILED);
@@ -202,7 +202,7 @@ static void processes_share_a_word(void)
 	}
 	if (!pid)
 		_exit(0);
-	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(end_of(pid) == 0);
 	printf("turns %u\n", *turn);
 }
 

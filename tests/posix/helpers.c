@@ -61,8 +61,7 @@ static void ends(const char *what, void (*fn)(void))
 	int status;
 	pid_t pid;
 
-	fflush(stdout);
-	pid = fork();
+	pid = make_child();
 	if (!pid) {
 		fn();
 		pthread_exit(NULL);

@@ -1101,7 +1101,7 @@ static void to_thread(sigset_t *usr1, bool process)
 
 int main(void)
 {
-	sigset_t usr1;
+	sigset_t usr1 = only(SIGUSR1);
 	pthread_t t;
 
 	snprintf(dir, sizeof(dir), "/tmp/intr-XXXXXX");
@@ -1112,11 +1112,8 @@ int main(void)
 	for (int i = 0; i < 4; i++)
 		fd[i] = -1;
 	sigemptyset(&none);
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
-	sigemptyset(&waited);
-	sigaddset(&waited, SIGUSR2);
-	CHECK(!pthread_sigmask(SIG_BLOCK, &waited, NULL));
+	waited = only(SIGUSR2);
+	mask(SIG_BLOCK, SIGUSR2);
 	to_thread(&usr1, false);
 	to_thread(&usr1, true);
 	t = start(kicks_main, NULL);

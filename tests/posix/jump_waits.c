@@ -90,9 +90,7 @@ static pid_t sender(const int *sigs, int n)
 
 static void sent(pid_t child)
 {
-	int status;
-
-	CHECK(waitpid(child, &status, 0) == child && !status);
+	CHECK(end_of(child) == 0);
 }
 
 /* -- waits that do not end by themselves -- */
@@ -332,12 +330,9 @@ static void is_told(void)
 /* Runs fn in a process of its own. */
 static void apart(void (*fn)(int, int, bool), int i, int flags, bool threads)
 {
-	pid_t child;
+	pid_t child = make_child();
 	int status;
 
-	fflush(stdout);
-	child = fork();
-	CHECK(child >= 0);
 	if (!child) {
 		fn(i, flags, threads);
 		fflush(stdout);

@@ -309,9 +309,7 @@ static void make_clone(void)
 
 static void reap(pid_t pid)
 {
-	int status;
-
-	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	CHECK(pid > 0 && end_of(pid) == 0);
 }
 
 static void set_by_child(void)

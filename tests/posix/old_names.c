@@ -148,8 +148,7 @@ static void signals(void)
 	sigset_t usr, none;
 
 	sigemptyset(&none);
-	sigemptyset(&usr);
-	sigaddset(&usr, SIGUSR1);
+	usr = only(SIGUSR1);
 	CHECK(!__sigaction(SIGUSR1, &a, NULL));
 	CHECK(!sigaction(SIGUSR1, NULL, &was) && was.sa_handler == handler);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &usr, NULL));
@@ -161,13 +160,11 @@ static void signals(void)
 
 static void forks(void)
 {
-	int status;
 	pid_t pid = __vfork();
 
 	if (!pid)
 		_exit(close(0) ? 1 : 7);
-	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK(pid > 0 && end_of(pid) == 7);
 }
 
 static void *all(void *arg)

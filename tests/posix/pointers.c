@@ -50,8 +50,7 @@ static void *all(void *arg)
 	void *bad = bad_;
 
 	sigemptyset(&set);
-	sigemptyset(&usr);
-	sigaddset(&usr, SIGUSR1);
+	usr = only(SIGUSR1);
 	raise(SIGUSR1);
 	SAY_ERRNO(nanosleep(bad, NULL));
 	SAY_ERRNO(clock_nanosleep(CLOCK_MONOTONIC, 0, bad, NULL));
@@ -88,11 +87,9 @@ static void *all(void *arg)
 int main(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
-	sigset_t usr;
+	sigset_t usr = only(SIGUSR1);
 
 	bad_ = (void *)8;
-	sigemptyset(&usr);
-	sigaddset(&usr, SIGUSR1);
 	CHECK(!sigprocmask(SIG_BLOCK, &usr, NULL));
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 	CHECK(write(ends[1], "x", 1) == 1);

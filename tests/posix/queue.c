@@ -107,8 +107,7 @@ static void comes(const char *what, void (*fn)(mqd_t))
 	int status;
 	pid_t pid;
 
-	fflush(stdout);
-	pid = fork();
+	pid = make_child();
 	if (!pid)
 		fn(queue());
 	CHECK(waitpid(pid, &status, 0) == pid);

@@ -19,15 +19,6 @@ static void on_child(int sig)
 	ran++;
 }
 
-static sigset_t child_only(void)
-{
-	sigset_t s;
-
-	sigemptyset(&s);
-	sigaddset(&s, SIGCHLD);
-	return s;
-}
-
 static pid_t by_waitpid(pid_t pid)
 {
 	return waitpid(pid, NULL, 0);
@@ -89,7 +80,7 @@ static pid_t short_child(void)
 
 static void *handles(void *arg)
 {
-	sigset_t s = child_only();
+	sigset_t s = only(SIGCHLD);
 
 	CHECK(!pthread_sigmask(SIG_UNBLOCK, &s, NULL));
 	for (unsigned w = 0; w < sizeof(way) / sizeof(way[0]); w++) {
@@ -117,7 +108,7 @@ static bool comes_as_sent(void)
 static void *finds_pending(void *arg)
 {
 	struct timespec none = { 0, 0 };
-	sigset_t s = child_only(), now;
+	sigset_t s = only(SIGCHLD), now;
 	siginfo_t info;
 
 	for (int i = 0; i < TIMES; i++) {
@@ -137,7 +128,7 @@ static void *finds_pending(void *arg)
 int main(void)
 {
 	struct sigaction a = { .sa_handler = on_child, .sa_flags = SA_RESTART };
-	sigset_t s = child_only();
+	sigset_t s = only(SIGCHLD);
 
 	CHECK(!sigaction(SIGCHLD, &a, NULL));
 	CHECK(!pthread_sigmask(SIG_BLOCK, &s, NULL));

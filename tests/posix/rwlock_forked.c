@@ -74,12 +74,8 @@ static void finds_held(void)
 
 static void *two(void *arg)
 {
-	pid_t child;
-	int status;
+	pid_t child = make_child();
 
-	fflush(stdout);
-	child = fork();
-	CHECK(child >= 0);
 	if (child)
 		finds_held();
 	else
@@ -87,7 +83,7 @@ static void *two(void *arg)
 	adds();
 	if (!child)
 		exit(0);
-	CHECK(waitpid(child, &status, 0) == child && !status);
+	CHECK(end_of(child) == 0);
 	printf("added %ld\n", x->n);
 	return arg;
 }
@@ -100,7 +96,6 @@ static void *holds_and_ends(void *arg)
 	bool ours = dlsym(RTLD_DEFAULT, "uk_thread_each_sized") != NULL;
 	int mine = gettid();
 	pid_t child;
-	int status;
 
 	child = fork();
 	CHECK(child >= 0);
@@ -109,7 +104,7 @@ static void *holds_and_ends(void *arg)
 		x->l.__data.__cur_writer = ours ? mine : gettid();
 		_exit(0);
 	}
-	CHECK(waitpid(child, &status, 0) == child && !status);
+	CHECK(end_of(child) == 0);
 	return arg;
 }
 

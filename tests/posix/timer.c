@@ -161,10 +161,8 @@ static timer_t process_timer(clockid_t clock, int value)
 static void gets_signal_with(int value)
 {
 	siginfo_t info;
-	sigset_t set;
+	sigset_t set = only(SIGRTMIN + 4);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 4);
 	CHECK(sigwaitinfo(&set, &info) == SIGRTMIN + 4);
 	CHECK(info.si_code == SI_TIMER && info.si_value.sival_int == value);
 }
@@ -203,11 +201,9 @@ static void *overruns(void *arg)
 {
 	struct timespec none = { 0, 0 };
 	siginfo_t info;
-	sigset_t set;
+	sigset_t set = only(SIGRTMIN + 3);
 	timer_t id;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 3);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	id = timer_for(gettid(), SIGRTMIN + 3, 5, CLOCK_MONOTONIC);
 	every_ms(id, 1, 1);
@@ -275,11 +271,9 @@ int main(void)
 	struct sigevent bad = { .sigev_notify = SIGEV_THREAD_ID,
 				.sigev_signo = SIGUSR1 };
 	pthread_t t[THREADS];
-	sigset_t set;
+	sigset_t set = only(SIGRTMIN + 4);
 	timer_t id;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 4);
 	CHECK(!sigaction(SIGRTMIN + 2, &a, NULL) && !sem_init(&called, 0, 0));
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	for (intptr_t i = 0; i < THREADS; i++)
