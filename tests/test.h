@@ -47,6 +47,11 @@
 		putchar('\n');                                                         \
 		exit(77);                                                              \
 	} while (0)
+/* sequentially consistent accesses */
+#define LOAD(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define ADD(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
+
 /* No test fails because it is slow. A test that runs for this many seconds hangs; the
  * runner has the same limit, and scales it by the load. */
 #define HANG_SEC 600

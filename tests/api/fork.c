@@ -13,10 +13,6 @@
 
 #define LIGHT_ONLY SANITIZED
 
-#define LOAD(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
-#define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
-#define ADD(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
-
 static __thread int mine;
 
 /* ThreadSanitizer ignores synchronisation in the child of many threads, and then

@@ -11,9 +11,6 @@
 
 #include "tasks.h"
 
-#define LOAD(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
-#define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
-
 #define PATIENCE HANG_NS
 
 static uk_sem sem;

@@ -18,7 +18,6 @@
 
 #define GET(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define SET(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
-#define ADD(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 
 static uint64_t bed_seed;
 

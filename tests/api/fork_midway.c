@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork while other threads are in the middle of an I/O call. The child's calls on fds
- * that shared state with theirs succeed. */
+/* fork while other threads are in the middle of an I/O call or a wait. The child's calls
+ * on fds that shared state with theirs succeed. The child undoes the waits of threads
+ * that it does not have. It does so for objects that still exist, and for no others. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uk/uk.h>
 
 #include "test.h"
-
-#define LOAD(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
-#define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
-#define ADD(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 
 #define FORKS 150
 #define PATIENCE HANG_NS
@@ -27,8 +26,26 @@ static int s[2];
 static struct sockaddr_in there;
 static int listener;
 
-/* Forks FORKS times in a user thread. The child's result is its exit status. Sanitizers
- * do not support the child (fork.c). */
+/* Forks in a user thread. The child ends with the result of child(). Sanitizers do not
+ * support the child (fork.c). */
+static void check_in_a_child(int (*child)(void))
+{
+	pid_t pid = fork(), got;
+	int st;
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(SANITIZED ? 0 : child());
+	uk_blocking_begin();
+	do
+		got = waitpid(pid, &st, 0);
+	while (got < 0 && errno == EINTR);
+	uk_blocking_end();
+	CHECK_EQ(got, pid);
+	CHECK_EQ(st, 0);
+}
+
+/* Forks FORKS times. */
 static void fork_often(int (*child)(void))
 {
 	uint32_t was = LOAD(&turns);
@@ -36,19 +53,7 @@ static void fork_often(int (*child)(void))
 	while (LOAD(&turns) < was + 3)
 		uk_sleep(UK_MS / 10);
 	for (int i = 0; i < FORKS; i++) {
-		pid_t pid = fork(), got;
-		int st;
-
-		CHECK(pid >= 0);
-		if (!pid)
-			_exit(SANITIZED ? 0 : child());
-		uk_blocking_begin();
-		do
-			got = waitpid(pid, &st, 0);
-		while (got < 0 && errno == EINTR);
-		uk_blocking_end();
-		CHECK_EQ(got, pid);
-		CHECK_EQ(st, 0);
+		check_in_a_child(child);
 		uk_sleep((i % 7) * UK_MS / 20);
 	}
 }
@@ -228,7 +233,171 @@ static void a_child_closes_what_others_read(void)
 	close(s[0]);
 }
 
-static void *all(void *arg)
+/* ---- waits ---- */
+
+#define PATTERN 0xa5
+#define ROUNDS 20
+
+static union {
+	uk_barrier barrier;
+	uk_cond cond;
+	unsigned char bytes[64];
+} o; /* used by one test after another */
+static uk_mutex m = UK_MUTEX_INIT;
+static uint32_t waiting;
+
+static bool is_pattern(const unsigned char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != PATTERN)
+			return false;
+	return true;
+}
+
+static int child_finds_pattern(void)
+{
+	return !is_pattern(o.bytes, sizeof(o));
+}
+
+static void *waits_at_barrier(void *arg)
+{
+	waiting++;
+	CHECK(uk_barrier_wait(&o.barrier) >= 0);
+	return arg;
+}
+
+static void *waits_on_cond(void *arg)
+{
+	CHECK_EQ(uk_mutex_lock(&m), 0);
+	waiting++;
+	CHECK_EQ(uk_cond_wait(&o.cond, &m), 0);
+	CHECK_EQ(uk_mutex_unlock(&m), 0);
+	return arg;
+}
+
+/* Starts n threads that run fn, and waits until they sleep. */
+static void start_all(uk_thread **t, int n, void *(*fn)(void *))
+{
+	waiting = 0;
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, fn, NULL), 0);
+	while (waiting < (uint32_t)n)
+		uk_yield();
+	uk_sleep(UK_MS / 10);
+}
+
+static void join_all(uk_thread **t, int n)
+{
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+static void a_barrier_that_has_opened_is_not_touched(void)
+{
+	uk_thread *t[2];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_EQ(uk_barrier_init(&o.barrier, 3), 0);
+		start_all(t, 2, waits_at_barrier);
+		CHECK_EQ(uk_barrier_wait(&o.barrier), 1);
+		memset(&o, PATTERN, sizeof(o)); /* as reuse after a free would */
+		check_in_a_child(child_finds_pattern);
+		join_all(t, 2);
+	}
+}
+
+static void a_condition_that_was_broadcast_is_not_touched(void)
+{
+	uk_thread *t[2];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		o.cond = (uk_cond)UK_COND_INIT;
+		start_all(t, 2, waits_on_cond);
+		CHECK_EQ(uk_mutex_lock(&m), 0);
+		CHECK_EQ(uk_cond_broadcast(&o.cond), 0);
+		memset(&o, PATTERN, sizeof(o));
+		check_in_a_child(child_finds_pattern);
+		CHECK_EQ(uk_mutex_unlock(&m), 0);
+		join_all(t, 2);
+	}
+}
+
+static uk_chan *chan;
+static unsigned char *reused; /* the memory of the destroyed channel */
+static size_t chan_size;
+
+static int child_finds_pattern_in_chan(void)
+{
+	return !is_pattern(reused, chan_size);
+}
+
+static void *receives(void *arg)
+{
+	waiting++;
+	CHECK_EQ(uk_chan_recv(chan, NULL), -EPIPE);
+	return arg;
+}
+
+/* Two receivers wait. The last one that the close wakes may destroy the channel. */
+static void a_channel_that_was_closed_is_not_touched(void)
+{
+	uk_thread *t[2];
+	uintptr_t was;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_EQ(uk_chan_create(&chan, 0, 0), 0);
+		chan_size = malloc_usable_size(chan);
+		start_all(t, 2, receives);
+		CHECK_EQ(uk_chan_close(chan), 0);
+		was = (uintptr_t)chan;
+		uk_chan_destroy(chan);
+		reused = malloc(chan_size);
+		CHECK(SANITIZED || (uintptr_t)reused == was);
+		memset(reused, PATTERN, chan_size);
+		check_in_a_child(child_finds_pattern_in_chan);
+		free(reused);
+		join_all(t, 2);
+	}
+}
+
+static void *arrives(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)uk_barrier_wait(&o.barrier);
+}
+
+/* Three threads arrive, and exactly one is told that it is the last. */
+static int child_meets(void)
+{
+	uk_thread *t[2];
+	int last;
+
+	for (int i = 0; i < 2; i++)
+		if (uk_thread_create(&t[i], NULL, arrives, NULL))
+			return 1;
+	last = uk_barrier_wait(&o.barrier);
+	for (int i = 0; i < 2; i++) {
+		void *r;
+
+		if (uk_thread_join(t[i], &r))
+			return 2;
+		last += (int)(intptr_t)r;
+	}
+	return last != 1;
+}
+
+static void a_barrier_where_threads_wait_is_reset(void)
+{
+	uk_thread *t[2];
+
+	CHECK_EQ(uk_barrier_init(&o.barrier, 3), 0);
+	start_all(t, 2, waits_at_barrier);
+	check_in_a_child(child_meets);
+	CHECK_EQ(uk_barrier_wait(&o.barrier), 1);
+	join_all(t, 2);
+}
+
+static void *io(void *arg)
 {
 	RUN(a_child_sends_files);
 	RUN(a_child_connects_and_accepts);
@@ -236,16 +405,30 @@ static void *all(void *arg)
 	return arg;
 }
 
+static void *waits(void *arg)
+{
+	RUN(a_barrier_that_has_opened_is_not_touched);
+	RUN(a_condition_that_was_broadcast_is_not_touched);
+	RUN(a_barrier_where_threads_wait_is_reset);
+	RUN(a_channel_that_was_closed_is_not_touched);
+	return arg;
+}
+
 int main(void)
 {
 	char name[] = "/tmp/uk-fork-XXXXXX";
+	uk_attr one = UK_ATTR_INIT;
 	uk_thread *t;
 
 	file = mkostemp(name, O_CLOEXEC);
 	CHECK(file >= 0);
 	unlink(name);
 	CHECK_EQ(ftruncate(file, SIZE), 0);
-	CHECK_EQ(uk_thread_create(&t, NULL, all, NULL), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, io, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	/* one vp, so a woken thread has not run when we fork */
+	CHECK_EQ(uk_vpset_create(&one.set, "one vp", 1, NULL, 0), 0);
+	CHECK_EQ(uk_thread_create(&t, &one, waits, NULL), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 	return 0;
 }
