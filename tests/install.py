@@ -51,7 +51,7 @@ int main(void)
 """
 CMAKE = """cmake_minimum_required(VERSION 3.13)
 project(consumer C)
-find_package(ukthreads 0.1 REQUIRED)
+find_package(ukthreads 0.2 REQUIRED)
 add_executable(shared prog.c)
 target_link_libraries(shared ukthreads::ukthreads)
 add_executable(archive prog.c)
