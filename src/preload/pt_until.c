@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_until.c - makes a non-blocking call of the program's own until it does not have to wait.
+/* pt_until.c - makes a non-blocking call of the program's own until it does not have to
+ * wait.
  *
  * For calls that carry more than bytes (addresses, messages, lists of both). The kernel
  * reads and writes the program's memory by the program's own pointers, so the kernel

@@ -2,6 +2,7 @@
 /* A thread ends its kernel thread by a raw SYS_exit instruction, which no library sees.
  * The other threads go on, new threads run, and calls that reach all kernel threads
  * work. */
+#include <dlfcn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,13 +89,14 @@ static void all_answer(void)
 static void its_cpu_time_is_kept(void)
 {
 	char task[64];
+	bool ours = dlsym(RTLD_DEFAULT, "uk_yield") != NULL;
 	int64_t now;
 
 	snprintf(task, sizeof(task), "/proc/self/task/%ld", kernel_id);
 	while (!access(task, F_OK))
 		sched_yield();
 	now = cpu_time(clock_of_lost);
-	CHECK(now >= its_time || now == -EINVAL);
+	CHECK(ours ? now >= its_time : now == -EINVAL);
 }
 
 /* libc and the library contact each kernel thread in these calls. */
