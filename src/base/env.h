@@ -20,8 +20,8 @@ size_t env_size(const char *name, size_t max);
  * with a warning, is none of them. */
 const char *env_word(const char *name, const char *words);
 
-/* The keys of UK_DEBUG, a list key=value,key=value. A key alone is key=1. If a key comes
- * twice, the last one counts. The table is in env.c. */
+/* The keys of UK_DEBUG, a list key=value,key=value. A key alone is key=1. If a key
+ * comes twice, the last one counts. The table is in env.c. */
 enum env_key {
 	ENV_CPUS,
 	ENV_FUZZ,

@@ -2,10 +2,10 @@
 /* fds.h - which file table a kernel thread has, and which of the program's fds are
  * ours.
  *
- * The monitor has a file table of its own (monitor/file_table.c). The program's fds, including
- * the reactors', are invalid there or refer to other files, so the monitor must not
- * write to an eventfd or enter a ring. A debug build asserts that where a reactor is
- * kicked.
+ * The monitor has a file table of its own (monitor/file_table.c). The program's fds,
+ * including the reactors', are invalid there or refer to other files, so the monitor
+ * must not write to an eventfd or enter a ring. A debug build asserts that where a
+ * reactor is kicked.
  *
  * In the program's table some fds belong to the runtime: those of the reactors, the
  * dead fd of io/close.c, and the duplicates for threads that wait on a closed fd. They

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread_state.c - what a thread, or another one, reads and sets while it lives: name, place,
- * suspension. */
+/* thread_state.c - what a thread, or another one, reads and sets while it lives: name,
+ * place, suspension. */
 #include "base/log.h"
 #include "sched/switch.h"
 #include "uk/thread.h"

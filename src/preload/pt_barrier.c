@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_barrier.c - pthread_barrier. Ours is a uk_barrier at the start of libc's object. Its
- * spare word is where libc notes whether the barrier is process-shared; shared barriers
- * are libc's.
+/* pt_barrier.c - pthread_barrier. Ours is a uk_barrier at the start of libc's object.
+ * Its spare word is where libc notes whether the barrier is process-shared; shared
+ * barriers are libc's.
  *
  * Once the last thread has arrived, our code does not touch the object again, except
  * for threads that run a signal handler in the middle of their wait.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_bound.c - calls that set state which Linux keeps for each kernel thread: credentials
- * (of the caller alone), capabilities, namespaces, filters, I/O priority, memory
- * policy.
+/* pt_bound.c - calls that set state which Linux keeps for each kernel thread:
+ * credentials (of the caller alone), capabilities, namespaces, filters, I/O priority,
+ * memory policy.
  *
  *   a user thread    is bound to its kernel thread first (sched/guest.c), so only this
  *                    thread has the state, until it ends

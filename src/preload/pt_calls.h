@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_calls.h - what the families of blocking calls share (file, socket, poll, sleep, wait,
- * ipc, dns). Each wrapper has the same structure:
+/* pt_calls.h - what the families of blocking calls share (file, socket, poll, sleep,
+ * wait, ipc, dns). Each wrapper has the same structure:
  *
  *   the caller is no user thread, or the call never blocks   NEXT(name): libc's own
  *   the runtime has the call                                 POSIX_CALL: it parks
@@ -33,13 +33,14 @@
 	(posix_user() ? POSIX_HANDOFF(NEXT(name)(__VA_ARGS__))                         \
 		      : NEXT(name)(__VA_ARGS__))
 
-/* pt_socket.c: is a call on fd restarted after a handler with SA_RESTART? Not on a socket
- * with a timeout, as in the kernel; limit is its option, SO_RCVTIMEO or SO_SNDTIMEO. */
+/* pt_socket.c: is a call on fd restarted after a handler with SA_RESTART? Not on a
+ * socket with a timeout, as in the kernel; limit is its option, SO_RCVTIMEO or
+ * SO_SNDTIMEO. */
 bool posix_restarts(int fd, int limit);
 
-/* pt_until.c: makes u->call(u->arg, fd) until it returns something else than -EAGAIN, and
- * waits for events of fd in between; -ETIMEDOUT at the deadline. Call it outside the
- * runtime. */
+/* pt_until.c: makes u->call(u->arg, fd) until it returns something else than -EAGAIN,
+ * and waits for events of fd in between; -ETIMEDOUT at the deadline. Call it outside
+ * the runtime. */
 enum io_until_mode {
 	IO_ANYHOW,   /* ignores the file's own flags (epoll_wait) */
 	IO_AS_FILE,  /* with O_NONBLOCK it does not wait */
@@ -56,8 +57,8 @@ struct io_until {
 };
 long io_until(const struct io_until *u);
 
-/* pt_change.c: before a call that may change, share or end what is known of sockets. m is
- * the program's, and nobody has checked it yet. */
+/* pt_change.c: before a call that may change, share or end what is known of sockets. m
+ * is the program's, and nobody has checked it yet. */
 struct msghdr;
 struct mmsghdr;
 void change_message(const struct msghdr *m);

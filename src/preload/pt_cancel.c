@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_cancel.c - pthread_cancel. The state, the type and the unwinding are libc's own, in
- * its struct pthread. Our part is to wake a cancelled thread that is parked.
+/* pt_cancel.c - pthread_cancel. The state, the type and the unwinding are libc's own,
+ * in its struct pthread. Our part is to wake a cancelled thread that is parked.
  *
  *   the canceller            sets CANCELED in libc's word, then the runtime's flag, and
  *                            fires the wait

@@ -6,8 +6,8 @@
  * (pt_socket.c) are with their families.
  *
  * A message that passes fds is read before the kernel has checked it, so only through
- * peek (pt_memory.c). Rejected: process_vm_readv, because programs that confine themselves
- * have filters that kill for it (chronyd). */
+ * peek (pt_memory.c). Rejected: process_vm_readv, because programs that confine
+ * themselves have filters that kill for it (chronyd). */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_cond.c - pthread_cond. Ours is a uk_cond at the start of libc's object. libc's word
- * of flags (is it process-shared, which clock) stays where libc keeps it. Its place is
- * found at run time, because it changed in 2.41.
+/* pt_cond.c - pthread_cond. Ours is a uk_cond at the start of libc's object. libc's
+ * word of flags (is it process-shared, which clock) stays where libc keeps it. Its
+ * place is found at run time, because it changed in 2.41.
  *
  *   condition  mutex    how threads wait
  *   private    private  in the futex table; a signal moves the waiter to the mutex's

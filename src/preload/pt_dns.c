@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_dns.c - host names. libc and its modules ask servers by calls inside libc that we do
- * not see. So the whole call is bracketed: a server may not answer. */
+/* pt_dns.c - host names. libc and its modules ask servers by calls inside libc that we
+ * do not see. So the whole call is bracketed: a server may not answer. */
 #include <netdb.h>
 
 #include "preload/pt_calls.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_futex.c - syscall(2), for programs with locks of their own: Rust's standard library,
- * C++20's atomics, allocators, language runtimes.
+/* pt_futex.c - syscall(2), for programs with locks of their own: Rust's standard
+ * library, C++20's atomics, allocators, language runtimes.
  *
  *   FUTEX_..._PRIVATE   wait, wake, requeue and wake-op use the futex table, for user
  *                       threads and kernel threads alike: no other process can wake

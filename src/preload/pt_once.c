@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_once.c - pthread_once and call_once, by sync/once.h. If fn is left by an exception or
- * by cancellation, it counts as not run: this file is compiled with -fexceptions, and
- * in both cases the unwinder runs the cleanup below. Waiting is not a cancellation
+/* pt_once.c - pthread_once and call_once, by sync/once.h. If fn is left by an exception
+ * or by cancellation, it counts as not run: this file is compiled with -fexceptions,
+ * and in both cases the unwinder runs the cleanup below. Waiting is not a cancellation
  * point. */
 #include <threads.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_pi.h - private PI futexes (pt_pi.c), for syscall(2). Each returns what the system call
- * would. */
+/* pt_pi.h - private PI futexes (pt_pi.c), for syscall(2). Each returns what the system
+ * call would. */
 #ifndef PRELOAD_PT_PI_H
 #define PRELOAD_PT_PI_H
 

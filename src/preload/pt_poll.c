@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_poll.c - poll, select, epoll_wait: many fds, and a thread that waits for them holds
- * no carrier. poll is the runtime's. select asks the kernel by a select with a zero
- * timeout, and waits in between as poll does. An epoll instance is itself an fd that
- * becomes readable, so epoll_wait waits for that and takes the events that are there.
+/* pt_poll.c - poll, select, epoll_wait: many fds, and a thread that waits for them
+ * holds no carrier. poll is the runtime's. select asks the kernel by a select with a
+ * zero timeout, and waits in between as poll does. An epoll instance is itself an fd
+ * that becomes readable, so epoll_wait waits for that and takes the events that are
+ * there.
  *
  * None of them is restarted after a signal, whatever SA_RESTART says. */
 #include <limits.h>

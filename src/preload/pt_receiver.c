@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_receiver.c - the process's signals that main blocks: a kernel thread takes them for
- * the user threads that let them through, or wait for them in sigwait. The design is in
- * pt_signal.c.
+/* pt_receiver.c - the process's signals that main blocks: a kernel thread takes them
+ * for the user threads that let them through, or wait for them in sigwait. The design
+ * is in pt_signal.c.
  *
  * Whenever a user thread lets more through, we need the union of what all of them let
  * through. So threads are counted by mask: nearly all have the same. Threads in sigwait

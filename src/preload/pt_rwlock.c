@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_rwlock.c - the reader-writer lock. Ours is a uk_rwlock at the start of libc's object;
- * __cur_writer, __shared and __flags (the kind) stay where libc has them, behind it.
+/* pt_rwlock.c - the reader-writer lock. Ours is a uk_rwlock at the start of libc's
+ * object; __cur_writer, __shared and __flags (the kind) stay where libc has them,
+ * behind it.
  *
  * Process-shared locks are libc's, with one difference. __cur_writer is the writer's
  * id, by which libc finds a writer that would wait for itself. But a user thread of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_signal.h - what the files about signals share: pt_signal.c (the design; handlers),
- * pt_receiver.c (the process's signals, sigwait), pt_signal_calls.c (the program's calls),
- * pt_signal_old.c (old ones), pt_jump.c, pt_timer.c, pt_cpu_timer.c. */
+ * pt_receiver.c (the process's signals, sigwait), pt_signal_calls.c (the program's
+ * calls), pt_signal_old.c (old ones), pt_jump.c, pt_timer.c, pt_cpu_timer.c. */
 #ifndef PRELOAD_PT_SIGNAL_H
 #define PRELOAD_PT_SIGNAL_H
 

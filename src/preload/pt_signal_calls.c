@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_signal_calls.c - the program's calls: handlers, masks, waits for a handler, sending.
- * For kernel threads they are libc's; handlers are those of the whole process. */
+/* pt_signal_calls.c - the program's calls: handlers, masks, waits for a handler,
+ * sending. For kernel threads they are libc's; handlers are those of the whole process.
+ * */
 #include "base/sys.h"
 #include "io/io.h"
 #include "preload/pt_signal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_sleep.c - the sleeps. None of them is restarted after a signal: they return what was
- * left. */
+/* pt_sleep.c - the sleeps. None of them is restarted after a signal: they return what
+ * was left. */
 #include <time.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_terminal.c - job control. If a process in the background reads from its terminal, or
- * changes it, the kernel stops its process group by SIGTTIN or SIGTTOU, unless the
+/* pt_terminal.c - job control. If a process in the background reads from its terminal,
+ * or changes it, the kernel stops its process group by SIGTTIN or SIGTTOU, unless the
  * calling thread blocks the signal. A carrier blocks both, so the kernel sees every
  * user thread block them: a read fails with EIO, a change succeeds. So if the thread's
  * own mask lets the signal through, the kernel is asked once more with the carrier's

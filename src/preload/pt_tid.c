@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_tid.c - Linux calls that name a thread by its gettid(), or the caller by 0. They have
- * to mean a user thread, and not the carrier that it is on now, which runs others
+/* pt_tid.c - Linux calls that name a thread by its gettid(), or the caller by 0. They
+ * have to mean a user thread, and not the carrier that it is on now, which runs others
  * later. What they set is remembered for the thread, and not acted upon. This holds for
  * libc's functions and for syscall(2); for the program's first thread the calls are the
  * kernel's.

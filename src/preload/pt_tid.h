@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_tid.h - calls that name a thread by its id (pt_tid.c), for syscall(2) and a thread's
- * end. */
+/* pt_tid.h - calls that name a thread by its id (pt_tid.c), for syscall(2) and a
+ * thread's end. */
 #ifndef PRELOAD_PT_TID_H
 #define PRELOAD_PT_TID_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hostile build (-Dhostile=true): does often what the kernel may do but seldom
- * does. Seeded by the key seed of UK_DEBUG, which is printed once. In other builds these are
- * constants. */
+ * does. Seeded by the key seed of UK_DEBUG, which is printed once. In other builds
+ * these are constants. */
 #ifndef REACTOR_HOSTILE_H
 #define REACTOR_HOSTILE_H
 

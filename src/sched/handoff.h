@@ -88,9 +88,9 @@ bool vp_revoke(struct uk_vp *vp, struct carrier *c);
 /* c is a spare from now on; returns when it has a vp. */
 void handoff_wait(struct carrier *c);
 
-/* Around a fork (lifecycle/fork.c). True: every carrier but mine is outside the runtime with
- * its vp marked, or has stopped (at the gate, or as a spare), and no vp changes hands.
- * False: carriers that have not stopped yet were sent MSG_STOP. */
+/* Around a fork (lifecycle/fork.c). True: every carrier but mine is outside the runtime
+ * with its vp marked, or has stopped (at the gate, or as a spare), and no vp changes
+ * hands. False: carriers that have not stopped yet were sent MSG_STOP. */
 bool handoff_stop(const struct carrier *mine);
 void handoff_go(void);
 /* Only the lock, without the marks: for a child whose runtime no thread has entered

@@ -2,14 +2,14 @@
 /* mute.h - when the kernel tells the monitor that a carrier has left its CPU, and how
  * the carrier suppresses that.
  *
- * With the perf detector (monitor/bell.c), the kernel writes a record into the carrier's
- * ring when the carrier leaves its CPU, and another when it comes back. All records
- * have the same size. Each record of leaving wakes the monitor. Most sleeps do not
- * concern the monitor: those of a vp that has nothing to do, of a spare, of a carrier
- * that gave its vp away itself. A system call each time, to tell the kernel so, would
- * cost more than all the rest. But the ring is in shared memory. The kernel drops a
- * record that does not fit, without notice and without a wake-up. How much fits depends
- * on data_tail, up to which the reader has read, and a plain store sets it.
+ * With the perf detector (monitor/bell.c), the kernel writes a record into the
+ * carrier's ring when the carrier leaves its CPU, and another when it comes back. All
+ * records have the same size. Each record of leaving wakes the monitor. Most sleeps do
+ * not concern the monitor: those of a vp that has nothing to do, of a spare, of a
+ * carrier that gave its vp away itself. A system call each time, to tell the kernel so,
+ * would cost more than all the rest. But the ring is in shared memory. The kernel drops
+ * a record that does not fit, without notice and without a wake-up. How much fits
+ * depends on data_tail, up to which the reader has read, and a plain store sets it.
  *
  *    data_tail                  space in the ring
  *    data_head - RECORD         armed: all but two records

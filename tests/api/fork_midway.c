@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork while other threads are in the middle of an I/O call or a wait. The child's calls
- * on fds that shared state with theirs succeed. The child undoes the waits of threads
- * that it does not have. It does so for objects that still exist, and for no others. */
+/* fork while other threads are in the middle of an I/O call or a wait. The child's
+ * calls on fds that shared state with theirs succeed. The child undoes the waits of
+ * threads that it does not have. It does so for objects that still exist, and for no
+ * others. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread is cancelled in every call that waits and is a cancellation point, before the
- * call and while it sleeps. The call does not return, and the cleanup handlers run. Also:
- * cancellation where libc itself sleeps in the kernel, and of threads that compute or
- * wait where there is no cancellation point. */
+/* A thread is cancelled in every call that waits and is a cancellation point, before
+ * the call and while it sleeps. The call does not return, and the cleanup handlers run.
+ * Also: cancellation where libc itself sleeps in the kernel, and of threads that
+ * compute or wait where there is no cancellation point. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <mqueue.h>

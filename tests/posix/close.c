@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* File descriptors are closed while threads use them. A thread that waits goes on
- * waiting on the old file, whatever the descriptor refers to by then, and only events of
- * the old file end its wait. All transfers of one call use the old file, too: a file
+ * waiting on the old file, whatever the descriptor refers to by then, and only events
+ * of the old file end its wait. All transfers of one call use the old file, too: a file
  * that gets the same descriptor meanwhile neither gains nor loses data. A program may
  * also close every file descriptor that it may have inherited, as daemons do, at any
  * time and by any call: it and its threads work on. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread forks, and its child lives on with threads that it creates. vfork,
  * posix_spawn, system and popen work beside running threads. Programs start with the
- * mask of the thread that starts them. Handlers and masks work in a child. fork() copies
- * few pages. A child of _Fork, or of clone without shared memory, has one thread and no
- * runtime. Calls in it go to libc: those that POSIX allows, and others that work
+ * mask of the thread that starts them. Handlers and masks work in a child. fork()
+ * copies few pages. A child of _Fork, or of clone without shared memory, has one thread
+ * and no runtime. Calls in it go to libc: those that POSIX allows, and others that work
  * natively. */
 #include <fcntl.h>
 #include <poll.h>

@@ -5,7 +5,8 @@
  *   mask. The child also returns from the handler and goes on, and signals reach it.
  * - A child forked by a thread sends itself signals, and leaves a handler by a jump
  *   several times, before it does anything else.
- * - A child starts with the mask of its creator, whatever arrives at that moment, and its
+ * - A child starts with the mask of its creator, whatever arrives at that moment, and
+ * its
  *   handlers run, whichever call created it (fork, vfork, _Fork, clone). Both main and
  *   another thread create children. */
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines with more CPUs than a set has vps, and with more than a cpu_set_t holds.
- * UK_DEBUG=cpus=N simulates them. Each case runs in its own process, because CPUs are counted
- * once. */
+ * UK_DEBUG=cpus=N simulates them. Each case runs in its own process, because CPUs are
+ * counted once. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -5,8 +5,8 @@
  * here is in src/sync itself.
  *
  * The same test sources are linked with the real runtime, too (tests/sync/meson.build).
- * At each begin, park and fire a random choice (UK_DEBUG=seed=N) may yield the CPU. Descriptors
- * are never freed, as in the real scheduler. */
+ * At each begin, park and fire a random choice (UK_DEBUG=seed=N) may yield the CPU.
+ * Descriptors are never freed, as in the real scheduler. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

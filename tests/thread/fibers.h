@@ -27,8 +27,8 @@ int fiber_tid(void);
 void *fiber_stack(size_t *size);
 /* How often a fiber was continued by another kernel thread than before. */
 unsigned long fibers_migrations(void);
-/* Executes the program again for each method, with UK_DEBUG=tls set, and returns the worst
- * exit status. In such a run it returns -1 at once. */
+/* Executes the program again for each method, with UK_DEBUG=tls set, and returns the
+ * worst exit status. In such a run it returns -1 at once. */
 int fibers_each_method(int argc, char **argv);
 
 #ifdef __cplusplus
