@@ -2,9 +2,9 @@
 /* hooks.h - the functions of higher layers that lower layers call. No layer calls up
  * (src/LAYERS), so the higher layer sets a pointer here.
  *
- * Unless its line says otherwise, a hook is set once, before the runtime starts, by a
- * constructor of the file that its line names, and is read without an atomic. NULL:
- * nothing is to be done. */
+ * Unless its line says otherwise, a hook is set once, before the runtime starts, by
+ * AT_LOAD (at_load.h) in the file that its line names, and is read without an atomic.
+ * NULL: nothing is to be done. */
 #ifndef BASE_HOOKS_H
 #define BASE_HOOKS_H
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_load.h"
 #include "debug/inspect.h"
 #include "base/env.h"
 #include "base/libc.h"
@@ -135,7 +136,7 @@ void crash_install(void)
 	}
 }
 
-__attribute__((constructor)) static void crash_register(void)
+AT_LOAD(crash_register)
 {
 	sched_on_start(crash_install);
 }

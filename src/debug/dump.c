@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/at_load.h"
 #include "debug/inspect.h"
 #include "base/libc.h"
 #include "base/log.h"
@@ -148,7 +149,7 @@ static void parent_dumps_no_more(void)
 	store_relaxed(&busy, 0);
 }
 
-__attribute__((constructor)) static void dump_register(void)
+AT_LOAD(dump_register)
 {
 	sched_on_child(parent_dumps_no_more);
 	hooks.carrier_answer[QUESTION_FRAMES] = answer;

@@ -11,6 +11,7 @@
  */
 #include "io/io.h"
 
+#include "base/at_load.h"
 #include "reactor/accept.h"
 #include "sched/vp.h"
 
@@ -25,7 +26,7 @@ static void forget(void)
 	using_fork_child();
 }
 
-__attribute__((constructor)) static void io_fork_register(void)
+AT_LOAD(io_fork_register)
 {
 	sched_on_child(forget);
 }

@@ -48,6 +48,7 @@
 #include <dlfcn.h>
 
 #include "arch/arch.h"
+#include "base/at_load.h"
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -553,7 +554,7 @@ static void fork_start(void)
 	started = true;
 }
 
-__attribute__((constructor)) static void fork_register(void)
+AT_LOAD(fork_register)
 {
 	*(void **)(void *)&files.lock = dlsym(RTLD_DEFAULT, "_IO_list_lock");
 	*(void **)(void *)&files.unlock = dlsym(RTLD_DEFAULT, "_IO_list_unlock");

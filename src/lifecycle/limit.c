@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/at_load.h"
 #include "base/env.h"
 #include "base/list.h"
 #include "lifecycle/limit.h"
@@ -167,7 +168,7 @@ static void limit_start(void)
 	set_max(env_number("UK_STACK_LIMIT", 0, 1u << 30));
 }
 
-__attribute__((constructor)) static void limit_register(void)
+AT_LOAD(limit_register)
 {
 	sched_on_start(limit_start);
 }

@@ -55,8 +55,8 @@
  * allocates and creates no thread, because the thread that is being rescued may hold
  * libc's locks.
  *
- * It also calls the keeper, which returns memory to the kernel (lifecycle/keeper.c); for
- * that it wakes a few more times after the vps have gone to sleep.
+ * It also calls the keeper, which returns memory to the kernel (lifecycle/keeper.c);
+ * for that it wakes a few more times after the vps have gone to sleep.
  *
  * The same kernel thread is the stall watchdog: a vp that has not switched for UK_STALL
  * milliseconds (default 5000, 0 = off) although work waits for it is reported, with the
@@ -73,6 +73,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "base/at_load.h"
 #include "monitor/alarm.h"
 #include "monitor/bell.h"
 #include "monitor/detect.h"
@@ -569,7 +570,7 @@ static void monitor_again(void)
 	    -r);
 }
 
-__attribute__((constructor)) static void act_register(void)
+AT_LOAD(act_register)
 {
 	sched_needs_thread(monitor_main, MONITOR_STACK);
 	sched_on_start(monitor_start);

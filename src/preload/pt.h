@@ -46,7 +46,7 @@
 /* -- libc's own function of a name that we define -- */
 
 /* Aborts if libc has none. It calls dlsym, which is not safe in a signal handler. So
- * constructors look up what handlers may call. */
+ * what handlers may call is looked up by AT_LOAD. */
 void *posix_libc(const char *name);
 
 /* NEXT(read)(fd, buf, n) calls libc's own read; looked up once. */
@@ -211,8 +211,9 @@ static inline bool posix_users_tid(long tid)
 	       (tid > 0 && tid == (long)posix_forker);
 }
 
-/* pt_lock.c, pt_shared.c. died: the caller ends, and gives up its robust mutexes. forked: the
- * caller is the one thread of a forked child; what it held, its parent holds. */
+/* pt_lock.c, pt_shared.c. died: the caller ends, and gives up its robust mutexes.
+ * forked: the caller is the one thread of a forked child; what it held, its parent
+ * holds. */
 void posix_robust_died(void);
 void posix_robust_forked(void);
 void shared_died(void);

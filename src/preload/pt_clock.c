@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_clock.c - CPU-time clocks. A user thread's clock is its own, not that of its carrier,
- * which also runs others: CLOCK_THREAD_CPUTIME_ID, what pthread_getcpuclockid gives,
- * and getrusage(RUSAGE_THREAD), through libc's functions and syscall(2). It counts from
- * the first query on (pt_cputime.c). All other clocks are libc's.
+/* pt_clock.c - CPU-time clocks. A user thread's clock is its own, not that of its
+ * carrier, which also runs others: CLOCK_THREAD_CPUTIME_ID, what pthread_getcpuclockid
+ * gives, and getrusage(RUSAGE_THREAD), through libc's functions and syscall(2). It
+ * counts from the first query on (pt_cputime.c). All other clocks are libc's.
  *
  * The clockid of a thread's clock is OURS plus the thread's id, above all positive
  * clockids of the kernel. (The kernel's own form for its threads' clocks has too few
@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/at_load.h"
 #include "preload/pt_calls.h"
 #include "preload/pt_cputime.h"
 #include "preload/pt_tid.h"
@@ -110,7 +111,7 @@ clock_reader *clock_shown(void)
 }
 
 /* Handlers may call it, so it is looked up before there are any. */
-__attribute__((constructor)) static void look_up(void)
+AT_LOAD(look_up)
 {
 	clock_shown();
 }

@@ -11,8 +11,8 @@
  *   on      --switched from---> away    spent: grows by the time since from
  *
  * The thread that starts to count another one must not miss the switch that leaves it.
- * So it sets hooks.thread_switched, executes a barrier on all CPUs, and then looks which
- * carrier runs the other.
+ * So it sets hooks.thread_switched, executes a barrier on all CPUs, and then looks
+ * which carrier runs the other.
  *
  * The time never goes back: a carrier that has ended, or whose clock cannot be read,
  * adds nothing. A signal handler does not wait for the lock, whose holder it may have
@@ -34,6 +34,7 @@
  */
 #include "preload/pt_cputime.h"
 
+#include "base/at_load.h"
 #include "base/membarrier.h"
 #include "sched/switch.h"
 
@@ -213,7 +214,7 @@ static void forked(struct uk_thread *survivor)
 		arrives(&survivor->cpu, sys_gettid(), 0);
 }
 
-__attribute__((constructor)) static void cputime_register(void)
+AT_LOAD(cputime_register)
 {
 	hooks.child_thread = forked;
 }

@@ -37,6 +37,7 @@
  */
 #include <signal.h>
 
+#include "base/at_load.h"
 #include "base/libc.h"
 #include "base/sys.h"
 #include "preload/pt_signal.h"
@@ -240,7 +241,7 @@ struct uk_thread *handler_left(void)
 	return t;
 }
 
-__attribute__((constructor)) static void interrupt_register(void)
+AT_LOAD(interrupt_register)
 {
 	hooks.carrier_ask = ask;
 	hooks.interrupted = interrupted_ours;

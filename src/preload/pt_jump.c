@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_jump.c - places that are saved and jumped back to: setjmp, getcontext and their kin.
+/* pt_jump.c - places that are saved and jumped back to: setjmp, getcontext and their
+ * kin.
  *
  * libc does not know two things of a user thread:
  *
@@ -33,6 +34,7 @@
 #include <ucontext.h>
 
 #include "arch/arch.h"
+#include "base/at_load.h"
 #include "io/io.h"
 #include "preload/pt_signal.h"
 #include "sched/vp.h"
@@ -251,7 +253,7 @@ LIBC_API void makecontext(ucontext_t *uc, void (*fn)(void), int n, ...)
 }
 
 /* Handlers may call these, so they are looked up before there are any. */
-__attribute__((constructor)) static void look_up(void)
+AT_LOAD(look_up)
 {
 	jump_saves(NULL, 0);
 	context_saves();

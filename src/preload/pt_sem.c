@@ -7,6 +7,7 @@
  * SA_RESTART it continues if it has no timeout, as in the kernel. */
 #include <semaphore.h>
 
+#include "base/at_load.h"
 #include "preload/pt.h"
 #include "sync/futex.h"
 
@@ -27,7 +28,7 @@ static __typeof__(&sem_post) libc_post(void)
 }
 
 /* Signal handlers call sem_post, and must not look it up. */
-__attribute__((constructor)) static void look_up(void)
+AT_LOAD(look_up)
 {
 	libc_post();
 }

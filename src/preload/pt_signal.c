@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_signal.c - signals for user threads: each has a mask, pending signals, and handlers
- * that run in its context. pt_interrupt.c reaches a thread wherever it is.
+/* pt_signal.c - signals for user threads: each has a mask, pending signals, and
+ * handlers that run in its context. pt_interrupt.c reaches a thread wherever it is.
  *
  * There are two kinds of threads:
  *
@@ -47,6 +47,7 @@
 #include <ucontext.h>
 
 #include "arch/arch.h"
+#include "base/at_load.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "debug/inspect.h"
@@ -811,7 +812,7 @@ void handlers_begin(void)
 }
 
 /* Also without user threads, a signal ends a kernel thread's wait with EINTR. */
-__attribute__((constructor)) static void end_waits(void)
+AT_LOAD(end_waits)
 {
 	hooks.foreign_signals = deliver_late;
 	hooks.foreign_adopted = handlers_begin;
@@ -929,8 +930,8 @@ void signals_main_left(void)
 
 /* A forked child has one thread, and nothing pending. The kernel thread of a user
  * thread is the only one in the process, and has the user thread's mask
- * (user_survives in lifecycle/fork.c): the kernel delivers to it until the runtime begins
- * anew (settled). */
+ * (user_survives in lifecycle/fork.c): the kernel delivers to it until the runtime
+ * begins anew (settled). */
 static void child(void)
 {
 	struct posix_signals *s = &posix_self_tls.signals;
@@ -976,7 +977,7 @@ static void settled(void)
 	receiver_call(receiver_set());
 }
 
-__attribute__((constructor)) static void fork_register(void)
+AT_LOAD(fork_register)
 {
 	pthread_atfork(NULL, NULL, child);
 	sched_on_child(settled);

@@ -3,6 +3,7 @@
  * its own value for a free lock, and other processes may share it. Ours is how a thread
  * spins: the owner may be a user thread of the same vp, so after a few tries the
  * spinner yields. */
+#include "base/at_load.h"
 #include "base/sys.h"
 #include "preload/pt.h"
 #include "uk/thread.h"
@@ -17,7 +18,7 @@ static __typeof__(&pthread_spin_trylock) libc_try(void)
 }
 
 /* Before a malloc that has such a lock can need it: dlsym may free. */
-__attribute__((constructor)) static void look_up(void)
+AT_LOAD(look_up)
 {
 	libc_try();
 }

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_load.h"
 #include "monitor/monitor.h"
 #include "base/env.h"
 #include "base/log.h"
@@ -106,7 +107,7 @@ __attribute__((destructor)) static void write_stats(void)
 		sys1(SYS_close, fd);
 }
 
-__attribute__((constructor)) static void posix_start(void)
+AT_LOAD(posix_start)
 {
 	const char *children = env_get("UK_CHILDREN"), *stats = env_get("UK_STATS");
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/at_load.h"
 #include "base/sys.h"
 #include "mem/stack.h"
 #include "preload/pt.h"
@@ -67,7 +68,7 @@ static void only_one(void)
 	shared_forked();
 }
 
-__attribute__((constructor)) static void count_in_children(void)
+AT_LOAD(count_in_children)
 {
 	pthread_atfork(NULL, NULL, only_one);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_wait.c - waiting for children. A wait for the end of one named child is a wait for an
- * fd to become readable (pidfd_open), and holds no carrier. For any child, or for a
+/* pt_wait.c - waiting for children. A wait for the end of one named child is a wait for
+ * an fd to become readable (pidfd_open), and holds no carrier. For any child, or for a
  * stop, only the call itself can wait: bracketed.
  *
  * The kernel is asked first, without waiting: it reports ECHILD and EINVAL, and finds a
@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/at_load.h"
 #include "preload/pt_calls.h"
 #include "process/spawn.h"
 
@@ -181,7 +182,7 @@ static long wait_for_shell(pid_t pid, int *status, void (*undo)(void))
 	return r;
 }
 
-__attribute__((constructor)) static void wait_register(void)
+AT_LOAD(wait_register)
 {
 	hooks.spawn_wait = wait_for_shell;
 }

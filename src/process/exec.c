@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "base/at_load.h"
 #include "base/sys.h"
 #include "process/spawn.h"
 #include "lifecycle/life.h"
@@ -139,7 +140,7 @@ LIBC_API int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-__attribute__((constructor)) static void exec_find(void)
+AT_LOAD(exec_find)
 {
 	*(void **)(void *)&next_execvpe = libc_next("execvpe");
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/at_load.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "process/spawn.h"
@@ -171,7 +172,7 @@ static void fork_unlock(void)
 		lock_release(&lock);
 }
 
-__attribute__((constructor)) static void popen_register(void)
+AT_LOAD(popen_register)
 {
 	pthread_atfork(fork_lock, fork_unlock, fork_unlock);
 }

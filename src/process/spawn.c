@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/at_load.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "process/spawn.h"
@@ -230,7 +231,7 @@ static void fork_unlock(void)
 		lock_release(&lock);
 }
 
-__attribute__((constructor)) static void spawn_register(void)
+AT_LOAD(spawn_register)
 {
 	pthread_atfork(fork_lock, fork_unlock, fork_unlock);
 }

@@ -39,6 +39,7 @@
 #include <sys/prctl.h>
 
 #include "arch/arch.h"
+#include "base/at_load.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "sched/mute.h"
@@ -72,7 +73,7 @@ void slack_learn(void)
 		sleep_slack = MIN(ns, NS_PER_SEC);
 }
 
-__attribute__((constructor)) static void choose_switch(void)
+AT_LOAD(choose_switch)
 {
 	switch_fast_tp = arch_has_fsgsbase();
 }
@@ -80,8 +81,8 @@ __attribute__((constructor)) static void choose_switch(void)
 /* ---- queues ---- */
 
 /* A suspension takes effect where a thread would be queued. The load of susp there is
- * an acquire: whatever lifecycle/keeper.c did to the stack is over (pairs with suspend_end).
- * True: t is held instead of queued. */
+ * an acquire: whatever lifecycle/keeper.c did to the stack is over (pairs with
+ * suspend_end). True: t is held instead of queued. */
 static bool suspend_here(struct uk_thread *t)
 {
 	uint8_t old = load_acquire(&t->susp);

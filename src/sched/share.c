@@ -23,6 +23,7 @@
  */
 #include <pthread.h>
 
+#include "base/at_load.h"
 #include "sched/sched.h"
 
 uint64_t sched_shares; /* any thread, by fetch-and-add */
@@ -44,7 +45,7 @@ static void alone(void)
 	store_relaxed(&sched_shares, sched_shares & ~(uint64_t)SHARE_UNDER_WAY);
 }
 
-__attribute__((constructor)) static void share_register(void)
+AT_LOAD(share_register)
 {
 	pthread_atfork(sched_share_begin, sched_share_end, alone);
 }

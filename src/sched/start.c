@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/at_load.h"
 #include "base/os.h"
 #include "base/log.h"
 #include "sched/body.h"
@@ -212,6 +213,7 @@ int sched_start(void)
 
 	if (likely(load_acquire(&running)))
 		return 0;
+	at_load();
 	set_lock_acquire();
 	if (!running)
 		r = start_locked();

@@ -353,7 +353,7 @@ void set_lock_release(void);
 void setxid_init(void); /* before any full thread; again when thread_signals is set */
 
 /* start.c */
-/* Constructors of higher layers register functions that run once the runtime runs; and
+/* Higher layers register, by AT_LOAD, functions that run once the runtime runs; and
  * functions that run in a forked child when the runtime is rebuilt. */
 void sched_on_start(void (*fn)(void));
 void sched_on_child(void (*fn)(void));

@@ -27,6 +27,7 @@
  */
 #include "sync/futex.h"
 
+#include "base/at_load.h"
 #include "base/log.h"
 #include "uk/sync.h"
 
@@ -88,7 +89,7 @@ static struct futex_bucket *bucket_of(const void *key)
 }
 
 #if UK_CHECKS
-__attribute__((constructor)) static void rank_buckets(void)
+AT_LOAD(rank_buckets)
 {
 	for (unsigned i = 0; i < FUTEX_BUCKETS; i++)
 		futex_table[i].lock.rank = RANK_FUTEX;
@@ -449,7 +450,7 @@ static void lost(struct uk_thread *t)
 	}
 }
 
-__attribute__((constructor)) static void fork_hook(void)
+AT_LOAD(fork_hook)
 {
 	hooks.wait_lost = lost;
 }

@@ -23,6 +23,7 @@
  */
 #include <limits.h>
 
+#include "base/at_load.h"
 #include "sync/futex.h"
 #include "uk/sync.h"
 
@@ -143,7 +144,7 @@ static void wake_pending(void)
 	}
 }
 
-__attribute__((constructor)) static void sem_hook(void)
+AT_LOAD(sem_hook)
 {
 	hooks.deferred_wake = wake_pending;
 }

@@ -13,6 +13,7 @@
  * A cache takes CHUNK numbers at once, so the shared counter is touched rarely. */
 #include <string.h>
 
+#include "base/at_load.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "thread/tls.h"
@@ -94,7 +95,7 @@ static uint64_t anywhere(void)
 	return (h * 0x9e3779b97f4a7c15ULL >> 20) % (SPAN / 2);
 }
 
-__attribute__((constructor)) static void begin_anywhere(void)
+AT_LOAD(begin_anywhere)
 {
 	store_relaxed(&tid_counter, load_relaxed(&tid_counter) + anywhere());
 }

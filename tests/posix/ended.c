@@ -26,22 +26,6 @@ static void *answers(void *arg)
 	return NULL;
 }
 
-static long raw_call(long n)
-{
-#if defined(__x86_64__)
-	long r;
-
-	__asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(0) : "rcx", "r11", "memory");
-	return r;
-#else
-	register long number __asm__("x8") = n;
-	register long r __asm__("x0") = 0;
-
-	__asm__ volatile("svc 0" : "+r"(r) : "r"(number) : "memory");
-	return r;
-#endif
-}
-
 static int64_t cpu_time(clockid_t clock)
 {
 	struct timespec ts;
@@ -56,9 +40,10 @@ static void *ends_its_kernel_thread(void *arg)
 	do
 		its_time = cpu_time(clock_of_lost);
 	while (its_time < 1000000);
-	kernel_id = raw_call(SYS_gettid); /* it may have moved from one to another */
+	/* it may have moved from one to another */
+	kernel_id = raw_call(SYS_gettid, 0, NULL, 0);
 	__atomic_store_n(&begun, 1, __ATOMIC_SEQ_CST);
-	raw_call(SYS_exit);
+	raw_call(SYS_exit, 0, NULL, 0);
 	return arg;
 }
 

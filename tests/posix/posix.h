@@ -28,6 +28,29 @@
 		_Exit(1);                                                              \
 	} while (0)
 
+/* A system call that no library sees. */
+static inline long raw_call(long n, long a, const void *b, long c)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("syscall"
+			 : "+a"(n)
+			 : "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return n;
+#else
+	register long number __asm__("x8") = n;
+	register long first __asm__("x0") = a;
+	register const void *second __asm__("x1") = b;
+	register long third __asm__("x2") = c;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(first)
+			 : "r"(number), "r"(second), "r"(third)
+			 : "memory");
+	return first;
+#endif
+}
+
 /* the time on `clock` in ms milliseconds */
 static inline struct timespec in_ms(clockid_t clock, long ms)
 {
@@ -102,8 +125,8 @@ static inline int end_of(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* Runs fn in a child process. As long as this process has no threads, the child is a new
- * process to fn. */
+/* Runs fn in a child process. As long as this process has no threads, the child is a
+ * new process to fn. */
 static inline void run_in_child(void (*fn)(void))
 {
 	pid_t pid = make_child();
