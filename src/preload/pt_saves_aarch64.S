@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that return twice, AArch64 (pt_jump.c): as those of x86-64 in pt_saves_x86_64.S. */
+/* The same for AArch64 as in pt_saves_x86_64.S. */
 
 	.text
 	.macro	before name, ours
@@ -36,6 +36,40 @@ setjmp:				/* the function of this name saves the mask */
 	.size	setjmp, . - setjmp
 
 	before	__sigsetjmp, jump_saves
+
+	.macro	lookup name, ours, caller, then
+	.globl	\name
+	.type	\name, %function
+	.p2align 4
+\name:
+	.cfi_startproc
+	stp	x29, x30, [sp, #-48]!
+	.cfi_adjust_cfa_offset 48
+	.cfi_offset x29, -48
+	.cfi_offset x30, -40
+	stp	x0, x1, [sp, #16]
+	str	x2, [sp, #32]
+	mov	\caller, x30
+	add	\then, sp, #40
+	bl	\ours
+	mov	x17, x0
+	ldr	x16, [sp, #40]
+	ldp	x0, x1, [sp, #16]
+	ldr	x2, [sp, #32]
+	ldp	x29, x30, [sp], #48
+	.cfi_adjust_cfa_offset -48
+	.cfi_restore x29
+	.cfi_restore x30
+	cbnz	x17, 1f
+	br	x16
+1:	mov	x0, x17
+	ret
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	lookup	dlsym, dlsym_first, x2, x3
+	lookup	dlvsym, dlvsym_first, x3, x4
 
 	.globl	getcontext
 	.type	getcontext, %function

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that return twice, x86-64 (pt_jump.c). setjmp's kin: ours first, which gives libc's, then
- * libc's with the same arguments, return address and stack. getcontext's: libc's is called, which
- * saves the registers that nobody has touched; what else there is ours puts right.
- * The numbers are places in a ucontext_t: libc's for ever. */
+/* Calls that return twice (pt_jump.c) or depend on their caller (pt_dlsym.c), x86-64.
+ *
+ * setjmp and its kin call ours first, which gives libc's, and go on to that with the same
+ * arguments, return address and stack; dlsym likewise. getcontext and its kin call libc's, which
+ * saves the registers that nobody has touched; what else is in the context ours puts right. The
+ * numbers are places in a ucontext_t, which libc never changes. */
 
 	.text
 	.macro	before name, ours
@@ -42,6 +44,45 @@ setjmp:				/* the function of this name saves the mask */
 	.size	setjmp, . - setjmp
 
 	before	__sigsetjmp, jump_saves
+
+	/* ours returns the result, or 0 and where to go on in the same way */
+	.macro	lookup name, ours, caller, then
+	.globl	\name
+	.type	\name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	endbr64
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	subq	$16, %rsp
+	.cfi_adjust_cfa_offset 16
+	movq	40(%rsp), \caller
+	movq	%rsp, \then
+	call	\ours
+	movq	(%rsp), %rcx
+	addq	$16, %rsp
+	.cfi_adjust_cfa_offset -16
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testq	%rax, %rax
+	jnz	1f
+	jmpq	*%rcx
+1:	ret
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	lookup	dlsym, dlsym_first, %rdx, %rcx
+	lookup	dlvsym, dlvsym_first, %rcx, %r8
 
 	.globl	getcontext
 	.type	getcontext, @function
