@@ -493,7 +493,8 @@ static void ready_and_takes_nothing(size_t n, int room)
 	uk_close(s[1]);
 }
 
-/* This is the last test, because the filter stays. */
+/* This is the last test, because the filter stays. (After the hostile build's
+ * false answers, sendfile itself is called, which the filter lets through.) */
 static void sendfile_does_not_spin_on_a_socket_that_takes_nothing(void)
 {
 	sends_take_nothing();
@@ -524,6 +525,7 @@ int main(void)
 	BOTH(a_transfer_sends_no_byte_of_a_file_that_reuses_its_fd);
 	BOTH(splice_works_on_files_and_pipes);
 	USER(a_small_file_costs_two_calls);
-	USER(sendfile_does_not_spin_on_a_socket_that_takes_nothing);
+	if (!UK_HOSTILE)
+		USER(sendfile_does_not_spin_on_a_socket_that_takes_nothing);
 	return 0;
 }
