@@ -146,25 +146,9 @@ static int poll_parked(struct uk_thread *t, struct pollfd *fds, unsigned n,
 	return r ? r : end;
 }
 
-/* Not in uk_poll's frame: most calls of a busy program find something ready at once. */
-static NOINLINE int poll_user(struct uk_thread *t, struct pollfd *fds, unsigned n,
-			      int64_t deadline)
-{
-	struct io_op few[INLINE_OPS], *op = few;
-	int r;
-
-	if (n > INLINE_OPS)
-		op = os_map(n * sizeof(*op));
-	if (!op)
-		return -ENOMEM;
-	r = poll_parked(t, fds, n, op, deadline);
-	if (op != few)
-		os_unmap(op, n * sizeof(*op));
-	return r;
-}
-
-static int poll_foreign(struct uk_thread *t, struct pollfd *fds, unsigned n,
-			int64_t deadline)
+/* The thread sleeps in the kernel. */
+static int poll_kernel(struct uk_thread *t, struct pollfd *fds, unsigned n,
+		       int64_t deadline)
 {
 	for (;;) {
 		int64_t end = MIN(deadline, t->deadline), now = sys_now();
@@ -180,6 +164,23 @@ static int poll_foreign(struct uk_thread *t, struct pollfd *fds, unsigned n,
 	}
 }
 
+/* Not in uk_poll's frame: most calls of a busy program find something ready at once. */
+static NOINLINE int poll_user(struct uk_thread *t, struct pollfd *fds, unsigned n,
+			      int64_t deadline)
+{
+	struct io_op few[INLINE_OPS], *op = few;
+	int r;
+
+	if (n > INLINE_OPS)
+		op = os_map(n * sizeof(*op));
+	if (!op)
+		return poll_kernel(t, fds, n, deadline);
+	r = poll_parked(t, fds, n, op, deadline);
+	if (op != few)
+		os_unmap(op, n * sizeof(*op));
+	return r;
+}
+
 int uk_poll(struct pollfd *fds, unsigned n, uk_time deadline)
 {
 	struct uk_thread *t;
@@ -193,7 +194,7 @@ int uk_poll(struct pollfd *fds, unsigned n, uk_time deadline)
 		if (r == 0)
 			r = poll_user(t, fds, n, deadline);
 	} else {
-		r = poll_foreign(t, fds, n, deadline);
+		r = poll_kernel(t, fds, n, deadline);
 	}
 	rt_exit();
 	return r;

@@ -1,33 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of pending operations by fd: see fdtab.h. Runs on the owner (peek: any
- * thread). The only system call is mmap, once for each 1,024 fds. */
+ * thread). The only system call is mmap, once for each 1,024 fds; the first ones come
+ * with the table, so that a read does not fail in a program that has used up its address
+ * space (RLIMIT_AS). */
 #include "reactor/fdtab.h"
 
 #include "reactor/engine.h"
 
+/* In one mapping. */
+struct with_first {
+	struct fdtab tab;
+	struct fdmid mid;
+	struct fdleaf leaf;
+};
+
 struct fdtab *fdtab_create(void)
 {
-	struct fdtab *tab = os_map(sizeof(*tab));
+	struct with_first *w = os_map(sizeof(*w));
 
-	if (tab)
-		list_init(&tab->twos);
-	return tab;
+	if (!w)
+		return NULL;
+	w->tab.mid[0] = &w->mid;
+	w->mid.leaf[0] = &w->leaf;
+	list_init(&w->tab.twos);
+	return &w->tab;
+}
+
+static void mid_destroy(struct fdmid *mid, bool first)
+{
+	for (unsigned i = first; i < FDTAB_MID; i++)
+		os_unmap(mid->leaf[i], sizeof(struct fdleaf));
+	if (!first)
+		os_unmap(mid, sizeof(*mid));
 }
 
 void fdtab_destroy(struct fdtab *tab)
 {
 	if (!tab)
 		return;
-	for (unsigned i = 0; i < FDTAB_ROOT; i++) {
-		struct fdmid *mid = tab->mid[i];
-
-		if (!mid)
-			continue;
-		for (unsigned j = 0; j < FDTAB_MID; j++)
-			os_unmap(mid->leaf[j], sizeof(struct fdleaf));
-		os_unmap(mid, sizeof(*mid));
-	}
-	os_unmap(tab, sizeof(*tab));
+	for (unsigned i = 0; i < FDTAB_ROOT; i++)
+		if (tab->mid[i])
+			mid_destroy(tab->mid[i], i == 0);
+	os_unmap(tab, sizeof(struct with_first));
 }
 
 static void leaf_reset(struct fdleaf *leaf)
@@ -35,6 +49,8 @@ static void leaf_reset(struct fdleaf *leaf)
 	for (unsigned i = 0; i < FDTAB_LEAF; i++) {
 		struct fdent *e = &leaf->ent[i];
 
+		if (!e->ops.next)
+			continue; /* never used: its page need not be copied */
 		e->ops.next = e->ops.prev = NULL;
 		e->ahead = NULL;
 		store_relaxed(&e->n, 0);
