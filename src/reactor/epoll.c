@@ -425,7 +425,10 @@ static struct io_op *ep_poll(struct reactor *r, int64_t timeout_ns)
 		n = wait_once(r, 0);
 	}
 	if (unlikely(n < 0 && n != -EINTR))
-		uk_panic("epoll_wait: error %ld", n);
+		uk_panic("epoll_wait: error %ld%s", n,
+			 n == -EPERM || n == -ENOSYS || n == -EACCES
+			     ? "; a seccomp filter installed after the start refuses it"
+			     : "");
 	for (long i = 0; i < n; i++)
 		on_event(r, &ep->ev[i]);
 	return take_done(r);

@@ -320,6 +320,8 @@ static void uring_kick(struct reactor *r)
 		err = sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING,
 			   &msg, 1);
 	while (err == -EINTR || err == -EAGAIN || err == -ENOMEM);
+	if (unlikely(err < 0))
+		uring_check_allowed("io_uring_register", err);
 }
 
 /* -- the contract -- */

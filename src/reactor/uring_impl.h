@@ -157,6 +157,8 @@ extern const uint8_t uring_opcode[IO_KINDS];
 /* Submit what is queued; wait for min completions, at most ns (< 0: no limit). If the
  * set wants batches, wait for u->batch completions, at most u->min_wait_us. */
 long uring_enter(struct reactor *r, uint32_t min, int64_t ns);
+/* Panics if n is the error of a refused call: to go on would lose a wake-up. */
+void uring_check_allowed(const char *call, long n);
 /* Submit all that is queued. That may fail for want of memory (up to Linux 5.12 also
  * with -EBUSY, until a poll has taken completions that overflowed); then the rest
  * remains queued. A network processor takes the queue by itself: only make sure that it

@@ -12,6 +12,15 @@
 
 /* -- the submission queue -- */
 
+void uring_check_allowed(const char *call, long n)
+{
+	if (n == -EPERM || n == -EACCES || n == -ENOSYS)
+		uk_panic(
+		    "%s: error %ld; a seccomp filter installed after the start refuses "
+		    "it: set UK_REACTOR=epoll",
+		    call, n);
+}
+
 static void check_fatal(const struct uring *u, long n)
 {
 	if (n == -EBADF || n == -EOPNOTSUPP || n == -EINVAL)
@@ -19,11 +28,7 @@ static void check_fatal(const struct uring *u, long n)
 		    "io_uring_enter on fd %d: error %ld; did the program close a file "
 		    "descriptor that it did not open?",
 		    u->fd, n);
-	if (n == -EPERM || n == -EACCES || n == -ENOSYS)
-		uk_panic(
-		    "io_uring_enter: error %ld; a seccomp filter installed after the "
-		    "start refuses it: set UK_REACTOR=epoll",
-		    n);
+	uring_check_allowed("io_uring_enter", n);
 }
 
 long uring_enter(struct reactor *r, uint32_t min, int64_t ns)
