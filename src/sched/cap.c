@@ -3,10 +3,16 @@
  *
  * A thread that blocks outside the runtime keeps its carrier. So a program with more
  * such threads than carriers stops, even if a ready thread could unblock them. Hence
- * the cap is as high as the machine allows without starving others: a quarter of the
- * smallest number of threads that the system, the user or the control group may have,
- * and at most CAP_MOST. UK_CARRIERS overrides it. When the cap is reached, the watchdog
- * reports it, with the threads that have the carriers (cap_explain).
+ * the cap is nearly what the machine allows: seven eighths of the smallest number of
+ * threads that the system, the user or the control group may have, and at most
+ * CAP_MOST. Natively each such thread is a kernel thread, too. A spare that nothing
+ * uses takes the place of another process; so beyond a quarter of that number, one
+ * spare is kept, and no more are made ahead. UK_CARRIERS overrides all this. When the
+ * cap is reached, the watchdog reports it, with the threads that have the carriers
+ * (cap_explain).
+ *
+ * Rejected: a cap of a quarter (with pids.max=64, a program of 20 threads that block
+ * stopped).
  *
  * The monitor reads the limits that are in files, shortly after the start.
  */
@@ -21,20 +27,25 @@
 #define CAP_FIRST 512u /* until the files have been read */
 #define NAMED 8        /* threads that the message names */
 
-static uint32_t cap;           /* written twice: at the start, and by the monitor */
+static uint32_t cap, ahead;    /* written twice: at the start, and by the monitor */
 static bool asked;             /* UK_CARRIERS is set */
 static const char *cap_origin; /* where cap comes from, as text; likewise */
 
 struct source {
-	unsigned least;
+	unsigned most, ahead;
 	const char *origin;
 };
 
 static void limited_by(struct source *s, int64_t threads, const char *origin)
 {
-	if (threads < 0 || threads / 4 >= s->least)
+	int64_t most = threads - threads / 8;
+
+	if (threads < 0)
 		return;
-	s->least = (unsigned)(threads / 4);
+	s->ahead = (unsigned)MIN(threads / 4, (int64_t)s->ahead);
+	if (most >= s->most)
+		return;
+	s->most = (unsigned)most;
 	s->origin = origin;
 }
 
@@ -43,18 +54,19 @@ static void publish(struct source s)
 	unsigned n = load_acquire(&vp_count_all) + 1;
 
 	store_relaxed(&cap_origin, s.origin);
-	store_release(&cap, MAX(s.least, n));
+	store_relaxed(&ahead, s.ahead);
+	store_release(&cap, MAX(s.most, n));
 }
 
 static struct source by_rlimit(void)
 {
-	struct source s = { CAP_MOST, "the default maximum" };
+	struct source s = { CAP_MOST, CAP_MOST, "the default maximum" };
 	struct rlimit rl;
 
 	if (!sys4(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &rl) &&
 	    rl.rlim_cur != RLIM_INFINITY)
 		limited_by(&s, (int64_t)MIN(rl.rlim_cur, (rlim_t)INT64_MAX),
-			   "a quarter of RLIMIT_NPROC");
+			   "seven eighths of RLIMIT_NPROC");
 	return s;
 }
 
@@ -64,8 +76,8 @@ void cap_init(void)
 	struct source s = by_rlimit();
 
 	asked = n;
-	s.least = MIN(s.least, CAP_FIRST);
-	publish(asked ? (struct source){ n, "UK_CARRIERS" } : s);
+	s.most = MIN(s.most, CAP_FIRST);
+	publish(asked ? (struct source){ n, n, "UK_CARRIERS" } : s);
 }
 
 void cap_learn(void)
@@ -75,11 +87,11 @@ void cap_learn(void)
 	if (asked)
 		return;
 	limited_by(&s, file_number("/proc/sys/kernel/threads-max"),
-		   "a quarter of kernel.threads-max");
+		   "seven eighths of kernel.threads-max");
 	limited_by(&s, file_number("/proc/sys/kernel/pid_max"),
-		   "a quarter of kernel.pid_max");
+		   "seven eighths of kernel.pid_max");
 	limited_by(&s, cgroup_least(CGROUP_ROOT, CGROUP_SELF, "pids", "pids.max"),
-		   "a quarter of the control group's pids.max");
+		   "seven eighths of the control group's pids.max");
 	publish(s);
 	maker_wake(); /* the maker may have stopped at the first cap */
 }
@@ -89,6 +101,16 @@ unsigned carriers_cap(void)
 	/* vps may have been added since: each needs a carrier, and there is one
 	 * spare */
 	return MAX(load_acquire(&cap), load_relaxed(&vp_count_all) + 1);
+}
+
+const char *carriers_cap_origin(void)
+{
+	return load_relaxed(&cap_origin);
+}
+
+unsigned carriers_ahead(void)
+{
+	return load_relaxed(&ahead);
 }
 
 /* Is c without a vp, in a user thread that blocks or computes? (racy) */

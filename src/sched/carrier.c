@@ -9,10 +9,11 @@
  * because io_uring cancels the requests of an exiting task.
  *
  * The number of spares made ahead follows the demand: each vp that finds no spare
- * doubles it, up to SPARES_MOST. A spare that is made but has not parked yet is counted
- * (newborn), so that the maker never waits for it. When the maker did wait, with
- * sched_yield, it took a CPU from the carriers that were to rescue others (400 threads
- * at a barrier: 1.3 ms for each, now 0.25).
+ * doubles it, up to SPARES_MOST; once there are carriers_ahead carriers, it is 1. A
+ * spare that is made but has not parked yet is counted (newborn), so that the maker
+ * never waits for it. When the maker did wait, with sched_yield, it took a CPU from the
+ * carriers that were to rescue others (400 threads at a barrier: 1.3 ms for each, now
+ * 0.25).
  *
  * One kind of carrier does end: one whose kernel thread was bound to a user thread
  * (guest.c). Its requests are submitted again. Its structure is reused for the next
@@ -313,10 +314,11 @@ static int spare_make(void)
 
 bool want_spare(void)
 {
-	return load_relaxed(&spares_count) + load_relaxed(&newborn) <
-		   load_relaxed(&spares_target) &&
-	       load_relaxed(&carriers_count) <
-		   carriers_cap() + load_relaxed(&carriers_dedicated);
+	uint64_t n = load_relaxed(&carriers_count) - load_relaxed(&carriers_dedicated);
+	uint32_t target = n < carriers_ahead() ? load_relaxed(&spares_target) : 1;
+
+	return load_relaxed(&spares_count) + load_relaxed(&newborn) < target &&
+	       n < carriers_cap();
 }
 
 void spares_ran_out(void)
@@ -357,7 +359,9 @@ static void *maker_main(void *arg UNUSED)
 			if (!warned)
 				uk_warn(
 				    "cannot create a spare kernel thread (error %d): "
-				    "blocking calls may delay other threads",
+				    "blocking calls may delay other threads; check "
+				    "RLIMIT_NPROC, RLIMIT_AS, pids.max of the control "
+				    "groups, and free memory",
 				    -r);
 			warned = true;
 			sys_futex_wait(&maker_word, 0, sys_now() + 100 * NS_PER_MS);

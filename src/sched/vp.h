@@ -335,8 +335,10 @@ void memory_forked(void); /* the child: the waiting threads are gone */
 
 /* cap.c */
 void cap_init(void);  /* at the start: what can be known without opening files */
-void cap_learn(void); /* the rest; the monitor, once */
+void cap_learn(void); /* the rest; the monitor, once, and the doctor */
 unsigned carriers_cap(void);
+const char *carriers_cap_origin(void); /* where it comes from, as text */
+unsigned carriers_ahead(void); /* from so many on, only one spare is made ahead */
 /* The end of the watchdog's message about a vp that has no carrier: names the threads
  * that have the carriers. */
 void cap_explain(char *buf, size_t n);
