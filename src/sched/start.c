@@ -8,7 +8,9 @@
  *      Nothing here can fail
  *
  * So a start that finds no memory, no kernel thread or no fd is an error for its
- * caller, and another start may succeed.
+ * caller, and another start may succeed. If UK_VPS does not ask for a number of vps,
+ * the start itself tries again with half of them, down to one: a container may allow
+ * fewer kernel threads or fds than the machine has CPUs.
  *
  * Rejected: pthread_once (its verdict is for ever).
  */
@@ -136,7 +138,7 @@ static int call_all(struct uk_vpset **s, const struct set_plan *plan, struct cre
 	return r;
 }
 
-static int bring_up(void)
+static int bring_up(unsigned n)
 {
 	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
 	struct uk_vpset *s = NULL;
@@ -145,7 +147,7 @@ static int bring_up(void)
 	int r;
 
 	a.name = "default";
-	a.n = vps_wanted();
+	a.n = n;
 	r = set_plan(&plan, &a);
 	if (r)
 		return r;
@@ -169,9 +171,27 @@ static int bring_up(void)
 	return 0;
 }
 
+static bool is_shortage(int r)
+{
+	return r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+}
+
+static int bring_up_some(void)
+{
+	unsigned n = vps_wanted();
+	int r = bring_up(n);
+
+	if (n || !is_shortage(r))
+		return r;
+	for (n = cpus_vps(process_cpus.n); is_shortage(r) && n > 1;)
+		r = bring_up(n /= 2);
+	return r;
+}
+
 static void say_why(int r)
 {
-	const char *want = env_get("UK_REACTOR"), *why = "the kernel refuses it";
+	const char *want = env_get("UK_REACTOR"),
+		   *why = "the kernel or a seccomp filter refuses a call";
 
 	if (told)
 		return;
@@ -186,6 +206,8 @@ static void say_why(int r)
 		why = "no file descriptor is free: raise ulimit -n";
 	else if (r == -EINVAL && want)
 		why = "UK_REACTOR must be uring or epoll";
+	else if (want)
+		why = "the kernel or a seccomp filter refuses this engine";
 	uk_warn("cannot start: %s (error %d%s%s)", why, -r, want ? ", UK_REACTOR=" : "",
 		want ? want : "");
 }
@@ -195,7 +217,7 @@ static int start_locked(void)
 	int r = learn();
 
 	if (!r)
-		r = bring_up();
+		r = bring_up_some();
 	if (r) {
 		say_why(r);
 		return r;
