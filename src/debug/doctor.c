@@ -13,6 +13,8 @@
 #include "reactor/probe.h"
 #include "sched/vp.h"
 
+#define FEW_CARRIERS 256u
+
 typedef void row_fn(const char *, const char *, int, void *);
 
 /* Explains why there is no ring. */
@@ -102,17 +104,20 @@ static int net_rows(row_fn *fn, void *arg)
 static void vps_row(row_fn *fn, void *arg)
 {
 	int64_t milli = cpus_quota();
-	bool cut = !env_get("UK_VPS") && process_cpus.n > SET_MOST &&
-		   vpset_default->n == SET_MOST;
-	char buf[160], quota[60] = "";
+	unsigned n = vpset_default->n;
+	bool fewer = !env_get("UK_VPS") && n < cpus_vps(process_cpus.n);
+	bool cut = !env_get("UK_VPS") && process_cpus.n > SET_MOST && n == SET_MOST;
+	char buf[240], quota[60] = "";
 
 	if (milli >= 0)
 		fmt_to(quota, sizeof(quota), ", a control group allows %ld.%ld",
 		       (long)(milli / 1000), (long)(milli % 1000 / 100));
-	fmt_to(buf, sizeof(buf), "%u (%u CPUs%s%s%s)", vpset_default->n, process_cpus.n,
-	       quota, env_get("UK_VPS") ? "; UK_VPS" : "",
-	       cut ? "; the limit of a set" : "");
-	fn("virtual processors", buf, !cut, arg);
+	fmt_to(buf, sizeof(buf), "%u (%u CPUs%s%s%s)", n, process_cpus.n, quota,
+	       env_get("UK_VPS") ? "; UK_VPS" : "",
+	       cut     ? "; the limit of a set"
+	       : fewer ? "; RLIMIT_NPROC, pids.max, memory or ulimit -n allows no more"
+		       : "");
+	fn("virtual processors", buf, !cut && !fewer, arg);
 }
 
 static void limits(row_fn *fn, void *arg)
@@ -125,6 +130,19 @@ static void limits(row_fn *fn, void *arg)
 		       (unsigned long)rl.rlim_cur, (unsigned long)rl.rlim_max,
 		       rl.rlim_cur < 4096 ? ": low for a server, raise ulimit -n" : "");
 		fn("open files", buf, rl.rlim_cur >= 4096, arg);
+	}
+	cap_learn();
+	fmt_to(buf, sizeof(buf), "%u, %s%s", carriers_cap(), carriers_cap_origin(),
+	       carriers_cap() < FEW_CARRIERS
+		   ? ": when so many threads are in blocking calls, the others stop"
+		   : "");
+	fn("kernel threads", buf, carriers_cap() >= FEW_CARRIERS, arg);
+	if (!sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &rl) &&
+	    rl.rlim_cur != RLIM_INFINITY) {
+		fmt_to(buf, sizeof(buf),
+		       "%lu MiB (RLIMIT_AS): each thread takes its whole stack of it",
+		       (unsigned long)(rl.rlim_cur >> 20));
+		fn("address space", buf, false, arg);
 	}
 }
 

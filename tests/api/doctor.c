@@ -180,6 +180,57 @@ static void a_limit_of_one_cpu_makes_one_vp(void)
 	CHECK(strstr(out, ", a control group allows 1.0"));
 }
 
+/* --- limits --- */
+
+static void with_limits(void)
+{
+	struct rlimit threads = { 96, 96 },
+		      space = { (rlim_t)8 << 30, (rlim_t)8 << 30 };
+
+	unsetenv("UK_CARRIERS");
+	CHECK_EQ(setrlimit(RLIMIT_AS, &space), 0);
+	CHECK_EQ(setuid(60124), 0);
+	CHECK_EQ(setrlimit(RLIMIT_NPROC, &threads), 0);
+	works();
+}
+
+/* Otherwise RLIMIT_NPROC counts other processes, too. */
+static bool is_root(void)
+{
+	if (getuid())
+		printf("(not root)\n");
+	return !getuid();
+}
+
+static void it_tells_what_the_limits_mean(void)
+{
+	const char *out;
+
+	if (!is_root())
+		return;
+	out = output_of(with_limits);
+	CHECK(strstr(out, "kernel threads|84, seven eighths of RLIMIT_NPROC: when"));
+	CHECK(strstr(out, "address space|8192 MiB (RLIMIT_AS)"));
+}
+
+/* More vps are wanted than there may be kernel threads. */
+static void on_a_machine_of_many_cpus(void)
+{
+	unsetenv("UK_VPS");
+	set_debug("cpus", "200");
+	with_limits();
+}
+
+static void fewer_vps_start_if_the_limits_allow_no_more(void)
+{
+	const char *out;
+
+	if (!is_root())
+		return;
+	out = output_of(on_a_machine_of_many_cpus);
+	CHECK(strstr(out, "virtual processors|50 (200 CPUs; RLIMIT_NPROC, pids.max"));
+}
+
 /* --- membarrier --- */
 
 static int refusal;
@@ -221,6 +272,8 @@ int main(void)
 		SKIP("a sanitizer's runtime makes calls of its own");
 	RUN(it_reports_why_io_uring_is_not_used);
 	RUN(a_limit_of_one_cpu_makes_one_vp);
+	RUN(it_tells_what_the_limits_mean);
+	RUN(fewer_vps_start_if_the_limits_allow_no_more);
 	RUN(without_membarrier_the_start_prints_one_line);
 	return 0;
 }
