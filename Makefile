@@ -8,7 +8,8 @@
 #   make test-programs  programs of other projects under uk run: an hour
 #   make nightly  check-all; the README's commands in bare roots of Debian and Ubuntu
 #                 (scripts/fresh, as root); the tests while all is stopped half of the time
-#                 (tests/stall.py); the jars for publication: hours
+#                 (tests/stall.py); servers under load for 20 minutes each, natively and under
+#                 uk run (tests/posix/soak.py); the jars for publication: hours
 #   make doctor   print what this machine offers
 #   make bench    list the benchmarks; bench/run NAME runs one
 #   make install  install the library, headers, tools and man pages (PREFIX=/usr/local, DESTDIR=)
@@ -82,9 +83,10 @@ check: deps-check
 check-all: deps-all
 	@scripts/check all
 
-nightly: deps-all
+nightly: deps-all deps-programs
 	@rc=0; scripts/check all || rc=1; scripts/fresh || rc=1; \
 		tests/stall.py python3 tests/run.py --build $(BUILD) || rc=1; \
+		tests/posix/soak.py $(BUILD) || rc=1; \
 		mvn -q -B -f picothreads -P publish -DskipTests package || rc=1; exit $$rc
 
 bench:
