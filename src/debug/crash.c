@@ -43,7 +43,8 @@ static void report_overflow(const void *addr, void *base, size_t size)
 	    "stack overflow: thread %lu \"%s\" touched %p, the guard of its stack of %lu KiB; "
 	    "give it a larger stack with uk_attr.stack_size or UK_STACK",
 	    t ? (unsigned long)t->id : 0UL, t ? thread_name(t) : "?",
-	    env_privileged() ? NULL : addr, (unsigned long)(size >> 10));
+	    env_privileged() ? NULL : addr,
+	    (unsigned long)((t ? thread_stack_size(t) : size) >> 10));
 }
 
 static void on_fault(int sig, siginfo_t *si, void *uc)

@@ -47,13 +47,18 @@ static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
 	return uk_vpset_next_vp(s);
 }
 
-/* For the preload library: the program supplies the stack. */
+/* For the preload library: the program supplies the stack, or its exact size. */
 static bool make_own(struct uk_thread *t, const struct birth *b)
 {
 	struct thread_ext *e;
 
-	if (!b->stack)
+	if (!b->stack) {
+		size_t more = stack_size(t->kind_of_stack) - b->size;
+
+		more = (more + STACK_UNIT - 1) / STACK_UNIT;
+		t->unused = (uint32_t)MIN(more, (size_t)UINT32_MAX);
 		return true;
+	}
 	e = thread_ext(t);
 	if (!e)
 		return false;
@@ -79,6 +84,7 @@ static struct uk_thread *make(struct uk_thread *me, unsigned kind, bool light,
 	t->tp = NULL;
 	t->stack = NULL;
 	t->kind_of_stack = (uint8_t)kind;
+	t->unused = 0;
 	t->light = light;
 	t->lasting = b != NULL;
 	t->ext = NULL;

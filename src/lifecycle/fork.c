@@ -452,8 +452,9 @@ static bool bury_user(struct uk_thread *t)
 		t->join = JOIN_EXITED;
 		return false;
 	}
-	if (t->stack)
-		stack_put(NULL, t->stack, t->kind_of_stack);
+	if (t->stack && t->kind_of_stack)
+		stack_put_from(NULL, t->stack, (char *)t->stack + thread_stack_size(t),
+			       t->kind_of_stack);
 	if (t->tp && t->state == T_NEW) /* else libc's keys have values in it */
 		tls_put(NULL, t->tp);
 	t->stack = NULL;

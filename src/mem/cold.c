@@ -138,7 +138,7 @@ void *stack_cold_get(struct pool *p)
 		list_del(&s->chilled);
 		bump(&p->nchilled, -1u);
 	}
-	return (char *)s->base + i * s->stride + stack_gap(s->kind);
+	return (char *)s->base + i * s->stride + stack_guard_size(s->kind);
 }
 
 void stack_cold_put(struct pool *p, struct stack_slab *s, unsigned from, unsigned n)
@@ -169,13 +169,12 @@ static void sort(char **base, unsigned n)
  * MADV_DONTNEED. */
 static void give_pages(char **base, unsigned n, unsigned kind)
 {
-	size_t size = stack_size(kind), stride = size + stack_gap(kind);
+	size_t size = stack_size(kind), stride = size + stack_guard_size(kind);
 
 	for (unsigned i = 0, k; i < n; i = k) {
 		for (k = i + 1; k < n && base[k] == base[k - 1] + stride; k++)
 			;
-		sys3(SYS_madvise, base[i] + STACK_GUARD,
-		     base[k - 1] + size - base[i] - STACK_GUARD, MADV_DONTNEED);
+		sys3(SYS_madvise, base[i], base[k - 1] + size - base[i], MADV_DONTNEED);
 	}
 }
 

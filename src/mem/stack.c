@@ -15,9 +15,8 @@
  * Free stacks travel in batches (magazine.h). Those that no thread has needed for a
  * while give their pages back, and are one bit in their slab from then on (cold.c).
  *
- * Invariant: of a stack that is handed out, the lowest STACK_GUARD bytes and all of the
- * guard below them fault, and the rest never does. (Except with guard kind "none",
- * which is for tests.)
+ * Invariant: the guard below a stack that is handed out faults, and the stack never
+ * does. (Except with guard kind "none", which is for tests.)
  *
  * The guard costs address space and page tables, 8 bytes a page. A default guard of 128
  * KiB adds about 1 us to a stack's first use, and 256 bytes of page tables to the
@@ -148,7 +147,7 @@ size_t stack_guard_size(unsigned kind)
 static int install_guard(char *base, unsigned kind)
 {
 	size_t n = stack_guard_size(kind);
-	char *from = base + STACK_GUARD - n;
+	char *from = base - n;
 	uint32_t how = guard_kind();
 	long ret = 0;
 
@@ -169,18 +168,6 @@ static inline unsigned color_of(const void *base)
 	uint64_t h = (uint64_t)(uintptr_t)base / PAGE * 0x9e3779b97f4a7c15u;
 
 	return (unsigned)(h >> 60) * CACHE_LINE;
-}
-
-static inline struct idle *idle_of(void *base, unsigned kind)
-{
-	char *top = (char *)base + stack_size(kind);
-
-	return (struct idle *)(void *)(top - color_of(base) - CACHE_LINE);
-}
-
-struct idle *stack_idle(void *base, unsigned kind)
-{
-	return idle_of(base, kind);
 }
 
 bool stack_map(struct stack_slab *s)
@@ -233,7 +220,7 @@ static size_t slab_stacks(const struct pool *p, size_t stride)
 
 static bool map_slab_locked(struct pool *p, unsigned kind)
 {
-	size_t stride = stack_size(kind) + stack_gap(kind);
+	size_t stride = stack_size(kind) + stack_guard_size(kind);
 	size_t n = slab_stacks(p, stride);
 	struct stack_slab *s = slab_get(&slabs, NULL);
 
@@ -296,8 +283,7 @@ static unsigned install_guards(char *base, unsigned n, size_t stride, unsigned k
 		stack_guards_singly();
 	} else if (n > 1) {
 		for (unsigned i = 0; i < n; i++)
-			v[i] = (struct iovec){ base + i * stride + STACK_GUARD - size,
-					       size };
+			v[i] = (struct iovec){ base + i * stride - size, size };
 		r = sys5(SYS_process_madvise, PIDFD_SELF, v, n, MADV_GUARD_INSTALL, 0);
 		done = r > 0 ? (unsigned)((size_t)r / size) : 0;
 		if (!done)
@@ -349,7 +335,7 @@ static void *get_fresh(struct pool *p, unsigned kind)
 	lock_release(&p->mag.lock);
 	if (!s)
 		return NULL;
-	base = (char *)s->base + first * s->stride + stack_gap(kind);
+	base = (char *)s->base + first * s->stride + stack_guard_size(kind);
 	guarded = install_guards(base, n, s->stride, kind, &err);
 	if (n > 1 || !guarded)
 		keep_others(p, s, first, n, guarded);
@@ -360,8 +346,7 @@ static void *get_fresh(struct pool *p, unsigned kind)
 	}
 	fetch_add_relaxed(&stack_handed, guarded);
 	for (unsigned i = 0; i < guarded; i++)
-		valgrind_stack((uintptr_t)base + i * s->stride + STACK_GUARD,
-			       stack_size(kind) - STACK_GUARD);
+		valgrind_stack((uintptr_t)base + i * s->stride, stack_size(kind));
 	return base;
 }
 
@@ -443,9 +428,10 @@ void *stack_get(struct stack_cache *c, unsigned kind, unsigned *color)
 	return base;
 }
 
-void stack_put(struct stack_cache *c, void *base, unsigned kind)
+void stack_put_from(struct stack_cache *c, void *base, void *top, unsigned kind)
 {
-	struct idle *i = idle_of(base, kind);
+	char *line = (char *)top - color_of(base) - CACHE_LINE;
+	struct idle *i = (struct idle *)(void *)line;
 
 	ASAN_UNPOISON_MEMORY_REGION(i, sizeof(*i));
 	i->base = base;
@@ -462,7 +448,7 @@ void stack_cache_flush(struct stack_cache *c)
 
 void stack_trim(void *base, void *sp)
 {
-	uintptr_t from = (uintptr_t)base + STACK_GUARD;
+	uintptr_t from = (uintptr_t)base;
 	uintptr_t to = ((uintptr_t)sp - RED_ZONE) & ~(PAGE - 1);
 
 	if (to > from)
@@ -497,7 +483,7 @@ bool stack_find_guard(const void *addr, void **base, size_t *size)
 	off = (l.addr - l.slab->base) % l.slab->stride;
 	if (off >= stack_guard_size(l.slab->kind))
 		return false;
-	*base = (void *)(l.addr - off + stack_gap(l.slab->kind));
+	*base = (void *)(l.addr - off + stack_guard_size(l.slab->kind));
 	*size = stack_size(l.slab->kind);
 	return true;
 }

@@ -2,13 +2,17 @@
 /* stack.h - stacks of user threads: slabs of power-of-two stacks with a guard each.
  *
  *   | guard: faults ...... | stack ............... |
- *            base^  ^base + STACK_GUARD            ^base + size
+ *                      base^                       ^base + size
  *
- * A stack is [base, base + size). Its lowest page faults, and so does the rest of the
- * guard, below it. A frame that is larger than the guard can jump over it into the
- * neighbour's stack. Memory is reserved, not touched. The guard is MADV_GUARD_INSTALL
- * where the kernel has it (it splits no VMA, so vm.max_map_count is no limit), else
- * mprotect(PROT_NONE). It is installed lazily, when a stack is first handed out.
+ * A stack is [base, base + size). A frame that is larger than the guard can jump over
+ * it into the neighbour's stack. Memory is reserved, not touched. The guard is
+ * MADV_GUARD_INSTALL where the kernel has it (it splits no VMA, so vm.max_map_count is
+ * no limit), else mprotect(PROT_NONE). It is installed lazily, when a stack is first
+ * handed out.
+ *
+ * A thread that is to have fewer bytes than the power of two begins below the top. So
+ * it overflows where it should, and the next thread with the stack may have another
+ * size.
  *
  * The kind of a stack encodes both sizes: order % 32 | class << 5, size = 1 << order.
  * Class 0 is the default guard, class c one of PAGE << 2 * (c - 1). So an order below
@@ -22,9 +26,8 @@
 #include "base/base.h"
 #include "mem/magazine.h"
 
-#define STACK_MIN_ORDER 13 /* 8 KiB: one guard page, one page of stack */
+#define STACK_MIN_ORDER 13 /* 8 KiB */
 #define STACK_MAX_ORDER 40 /* 1 TiB: numerical programs ask for some GiB */
-#define STACK_GUARD PAGE   /* the part of the guard that lies within the stack */
 #define STACK_CLASSES 8
 #define STACK_KINDS (32 * STACK_CLASSES)
 #define STACK_MAX_GUARD (PAGE << 2 * (STACK_CLASSES - 2)) /* 16 MiB */
@@ -41,7 +44,9 @@ void stack_cache_init(struct stack_cache *c);
  * 64, < 1024) that depends on the stack; subtract it from the initial stack pointer, so
  * that the hot tops of many power-of-two stacks do not share one cache set. */
 void *stack_get(struct stack_cache *c, unsigned kind, unsigned *color);
-void stack_put(struct stack_cache *c, void *base, unsigned kind);
+/* top: where the thread began. What describes the free stack lies there, in a line that
+ * is hot. */
+void stack_put_from(struct stack_cache *c, void *base, void *top, unsigned kind);
 /* Gives the pages of a parked stack below sp back to the kernel; their contents are
  * lost. */
 void stack_trim(void *base, void *sp);
@@ -90,6 +95,11 @@ static inline unsigned stack_order(size_t bytes)
 	return order <= STACK_MAX_ORDER ? order : 0;
 }
 
+static inline bool stack_guard_is_default(unsigned kind)
+{
+	return kind < 32;
+}
+
 static inline unsigned stack_kind_order(unsigned kind)
 {
 	unsigned order = kind & 31;
@@ -100,6 +110,11 @@ static inline unsigned stack_kind_order(unsigned kind)
 static inline size_t stack_size(unsigned kind)
 {
 	return (size_t)1 << stack_kind_order(kind);
+}
+
+static inline void stack_put(struct stack_cache *c, void *base, unsigned kind)
+{
+	stack_put_from(c, base, (char *)base + stack_size(kind), kind);
 }
 
 /* The kind that holds bytes, with a guard of at least `guard` bytes (0: the default).

@@ -56,16 +56,10 @@ struct pool {
 extern struct pool stack_pools[STACK_KINDS];
 extern uint64_t stack_handed; /* stacks with a guard; atomic add */
 
-static inline size_t stack_gap(unsigned kind)
-{
-	return stack_guard_size(kind) - STACK_GUARD;
-}
-
-struct idle *stack_idle(void *base, unsigned kind);
 bool stack_map(struct stack_slab *s); /* at s->base, or anywhere if 0 */
 /* Unmaps s, which is in no list and of which no thread has a stack. */
 void stack_slab_end(struct pool *p, struct stack_slab *s);
-extern bool stack_rationed; /* set once, before the first stack */
+extern bool stack_rationed;   /* set once, before the first stack */
 /* if rationed: bytes of free stacks in the pools; atomic add */
 extern uint64_t stack_spare;
 /* Under the pool's lock. Takes a stack without pages; NULL: there is none. */

@@ -24,8 +24,6 @@
 #include "preload/pt_tid.h"
 #include "uk/time.h"
 
-#define COLORS 1024 /* bytes of a stack's top that stack_get may skip */
-
 /* what the macro pthread_cleanup_push expands to in C without exceptions; __sigsetjmp
  * is declared, but not with returns_twice */
 extern int libc_sigsetjmp(struct __jmp_buf_tag *, int) __asm__("__sigsetjmp")
@@ -225,23 +223,16 @@ static int plan_rights(struct plan *p, const pthread_attr_t *a)
 static int plan_stack(struct plan *p, const pthread_attr_t *a,
 		      const pthread_attr_t *dfl)
 {
-	size_t size = 0, want, guard = 0;
+	size_t guard = 0;
 
-	pthread_attr_getstacksize(dfl, &size);
-	want = size;
-	if (a) {
-		if (own_stack(a, &p->birth))
-			return 0;
-		pthread_attr_getstacksize(a, &want);
+	if (a && own_stack(a, &p->birth))
+		return 0;
+	if (a)
 		pthread_attr_getguardsize(a, &guard);
-	}
-	/* The default size is a whole power of two, with one page of it the guard. A
-	 * size that the program asked for is usable as a whole. */
-	if (want != size)
-		want += STACK_GUARD + COLORS;
-	p->attr.stack_size = want;
+	pthread_attr_getstacksize(a ? a : dfl, &p->birth.size);
+	p->attr.stack_size = p->birth.size;
 	p->attr.guard_size = guard;
-	return stack_kind(want, guard) ? 0 : EAGAIN;
+	return stack_kind(p->birth.size, guard) ? 0 : EAGAIN;
 }
 
 static int plan_make(struct plan *p, const pthread_attr_t *a)
@@ -456,24 +447,12 @@ LIBC_API int pthread_detach(pthread_t th)
 
 /* ---- attributes, name, priority, id ---- */
 
-static void stack_of(const struct uk_thread *t, void **low, size_t *size)
-{
-	*low = t->stack;
-	*size = thread_stack_size(t);
-	if (t->kind_of_stack) { /* the guard is not the program's */
-		*low = (char *)*low + STACK_GUARD;
-		*size -= STACK_GUARD;
-	}
-}
-
 LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 {
 	struct uk_thread *t = posix_thread(th);
 	struct posix_thread *pt = posix_of(th);
 	struct sched_param param = { .sched_priority = pt->priority };
 	cpu_set_t set;
-	size_t size;
-	void *low;
 	int r;
 
 	if (is_kernels(th))
@@ -483,11 +462,11 @@ LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 	r = pthread_attr_init(a);
 	if (r)
 		return r;
-	stack_of(t, &low, &size);
-	r = pthread_attr_setstack(a, low, size);
-	if (!r)
-		r = pthread_attr_setguardsize(
-		    a, t->kind_of_stack ? stack_guard_size(t->kind_of_stack) : 0);
+	r = pthread_attr_setstack(a, t->stack, thread_stack_size(t));
+	if (!r && !t->kind_of_stack)
+		r = pthread_attr_setguardsize(a, 0);
+	else if (!r && !stack_guard_is_default(t->kind_of_stack))
+		r = pthread_attr_setguardsize(a, stack_guard_size(t->kind_of_stack));
 	if (!r)
 		r = pthread_attr_setdetachstate(a,
 						load_relaxed(&t->join) == JOIN_DETACHED

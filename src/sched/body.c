@@ -101,7 +101,8 @@ static void *block_get(struct uk_vp *vp, struct uk_thread *me, void *stack, size
 static void give_stack(struct uk_vp *vp, struct uk_thread *t, void *stack)
 {
 	if (likely(t->kind_of_stack))
-		stack_put(vp ? &vp->stacks : NULL, stack, t->kind_of_stack);
+		stack_put_from(vp ? &vp->stacks : NULL, stack,
+			       (char *)stack + thread_stack_size(t), t->kind_of_stack);
 }
 
 bool thread_prepare(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t)

@@ -111,6 +111,8 @@ enum wait_kind {
  * enter the runtime. */
 #define DEPTH_VFORK 255
 
+#define STACK_UNIT 64 /* libc's, too: the alignment of its thread blocks */
+
 struct carrier;
 struct uk_vp;
 
@@ -194,6 +196,7 @@ struct uk_thread {
 	/* -- line 4: birth and death -- */
 	void *arg; /* argument, later the return value */
 	struct cputime cpu;
+	uint32_t unused;  /* of the stack's top, in units of STACK_UNIT */
 	uint8_t deferred; /* foreign: a signal handler on it left a wake-up to do */
 	uint8_t terminal; /* slot + 1 of the terminal it writes to (io/file.c); owner */
 	uint8_t lasting;  /* its block stays until it is joined or detached; constant */
@@ -272,9 +275,9 @@ const char *thread_name(const struct uk_thread *t); /* "" if none */
 
 static inline size_t thread_stack_size(const struct uk_thread *t)
 {
-	return likely(t->kind_of_stack) ? stack_size(t->kind_of_stack)
-	       : t->ext                 ? t->ext->own_stack
-					: 0;
+	if (unlikely(!t->kind_of_stack))
+		return t->ext ? t->ext->own_stack : 0;
+	return stack_size(t->kind_of_stack) - (size_t)t->unused * STACK_UNIT;
 }
 
 /* Does p[0..n) lie on t's stack? Only for user threads; false before t's first run. */

@@ -121,8 +121,8 @@ static inline void renew_pd(char *tp, void *stack, size_t size)
 	if (glibc.stackblock != NOWHERE) {
 		glibc_set_word(tp, glibc.stackblock, stack);
 		glibc_set_word(tp, glibc.stackblock + 8, (void *)size);
-		glibc_set_word(tp, glibc.stackblock + 16, (void *)STACK_GUARD);
-		glibc_set_word(tp, glibc.stackblock + 24, (void *)STACK_GUARD);
+		glibc_set_word(tp, glibc.stackblock + 16, NULL);
+		glibc_set_word(tp, glibc.stackblock + 24, NULL);
 	}
 }
 
@@ -270,8 +270,8 @@ static const char *check_stack(struct check *k, char *tp)
 	EXPECT(!err);
 	pthread_attr_getstack(&attr, &at, &size);
 	pthread_attr_destroy(&attr);
-	EXPECT((char *)at == k->stack + STACK_GUARD);
-	EXPECT(size == sizeof(k->stack) - STACK_GUARD);
+	EXPECT((char *)at == k->stack);
+	EXPECT(size == sizeof(k->stack));
 	return NULL;
 }
 

@@ -105,10 +105,10 @@ static void only_the_guard_faults(void)
 			CHECK(s);
 			CHECK(color < 1024 && color % 64 == 0);
 			CHECK(!faults(s + size - 1));
-			CHECK(!faults(s + STACK_GUARD));
+			CHECK(!faults(s));
 			found = 0;
-			CHECK(faults(s) == !none);
-			CHECK(faults(s + STACK_GUARD - 1) == !none);
+			CHECK(faults(s - PAGE) == !none);
+			CHECK(faults(s - 1) == !none);
 			CHECK(found == !none);
 			CHECK(none || (found_base == s && found_size == size));
 			stack_put(i & 1 ? NULL : &c, s, order);
@@ -125,7 +125,7 @@ static void only_guards_are_found(void)
 	char *s = stack_get(NULL, ORDER, &color);
 	int local;
 
-	CHECK(!stack_find_guard(s + STACK_GUARD, &base, &size));
+	CHECK(!stack_find_guard(s, &base, &size));
 	CHECK(!stack_find_guard(s + SIZE - 1, &base, &size));
 	CHECK(!stack_find_guard(&local, &base, &size));
 	CHECK(!stack_find_guard(NULL, &base, &size));
@@ -199,15 +199,15 @@ static void trim_keeps_what_is_above_sp(void)
 	char *s = stack_get(NULL, 21, &color);
 	size_t size = (size_t)1 << 21, rss;
 
-	memset(s + STACK_GUARD, 7, size - STACK_GUARD);
+	memset(s, 7, size);
 	rss = status_kb("Rss");
 	stack_trim(s, s + size - 1000);
 	CHECK(status_kb("Rss") + 1800 < rss);
 	for (size_t i = size - 1000 - 128; i < size; i++)
 		CHECK_EQ(s[i], 7);
-	CHECK_EQ(s[STACK_GUARD], 0);
+	CHECK_EQ(s[0], 0);
 	if (strcmp(stack_guard_kind(), "none") != 0)
-		CHECK(faults(s));
+		CHECK(faults(s - 1));
 	stack_put(NULL, s, 21);
 }
 
@@ -220,7 +220,7 @@ static void fill(unsigned kind)
 
 	for (int i = 0; i < CROWD; i++) {
 		CHECK((crowd[i] = stack_get(NULL, kind, &color)));
-		memset(crowd[i] + STACK_GUARD, 1, stack_size(kind) - STACK_GUARD);
+		memset(crowd[i], 1, stack_size(kind));
 	}
 }
 
@@ -249,7 +249,7 @@ static void memory_of_unused_stacks_is_returned(void)
 		CHECK((crowd[i] = stack_get(NULL, 15, &color)));
 		CHECK_EQ(crowd[i][32767], 0);
 		if (i % 100 == 0 && strcmp(stack_guard_kind(), "none"))
-			CHECK(faults(crowd[i]) && faults(crowd[i] - PAGE));
+			CHECK(faults(crowd[i] - 1) && faults(crowd[i] - PAGE));
 	}
 	empty(15);
 }
@@ -283,7 +283,7 @@ static void cold_stacks_do_not_affect_others_in_the_slab(void)
 			stack_put(NULL, crowd[i], 15);
 	keep();
 	for (int i = 0; i < CROWD; i += 50)
-		for (size_t k = STACK_GUARD; k < stack_size(15); k += 997)
+		for (size_t k = 0; k < stack_size(15); k += 997)
 			CHECK_EQ(crowd[i][k], 1);
 	for (int i = 0; i < CROWD; i++)
 		if (i % 50) {
@@ -292,9 +292,9 @@ static void cold_stacks_do_not_affect_others_in_the_slab(void)
 			crowd[i][stack_size(15) - 1] = 1;
 		}
 	for (int i = 0; i < CROWD; i++)
-		crowd[i][STACK_GUARD] = (char)i;
+		crowd[i][0] = (char)i;
 	for (int i = 0; i < CROWD; i++)
-		CHECK_EQ(crowd[i][STACK_GUARD], (char)i); /* no two stacks overlap */
+		CHECK_EQ(crowd[i][0], (char)i); /* no two stacks overlap */
 	empty(15);
 	keep();
 }
@@ -329,12 +329,12 @@ static void a_guard_is_at_least_as_large_as_requested(void)
 		CHECK_EQ(stack_size(kind), 32768);
 		CHECK(stack_guard_size(kind) >= sizes[i]);
 		CHECK(stack_guard_size(kind) < 4 * MAX(sizes[i], PAGE));
-		next = s - stack_guard_size(kind) + STACK_GUARD;
-		for (char *p = next; p < s + STACK_GUARD; p += PAGE) {
+		next = s - stack_guard_size(kind);
+		for (char *p = next; p < s; p += PAGE) {
 			CHECK(faults(p) == !none);
 			CHECK(none || (stack_find_guard(p, &base, &size) && base == s));
 		}
-		CHECK(!faults(s + STACK_GUARD));
+		CHECK(!faults(s));
 		stack_put(NULL, s, kind);
 	}
 	CHECK_EQ(stack_kind(30000, STACK_MAX_GUARD + 1), 0);
@@ -371,7 +371,7 @@ static void guard_survives_fork(void)
 	s[SIZE - 1] = 1;
 	pid = fork();
 	if (!pid) {
-		bool ok = strcmp(stack_guard_kind(), "none") ? faults(s) : true;
+		bool ok = strcmp(stack_guard_kind(), "none") ? faults(s - 1) : true;
 
 		_Exit(ok && s[SIZE - 1] == 1 ? 0 : 1);
 	}
@@ -397,8 +397,8 @@ static void locked_memory_has_guards_too(void)
 	s = stack_get(NULL, 24, &color);
 	munlockall();
 	CHECK(s);
-	CHECK(faults(s) == !none);
-	CHECK(!faults(s + STACK_GUARD));
+	CHECK(faults(s - 1) == !none);
+	CHECK(!faults(s));
 	stack_put(NULL, s, 24);
 }
 
@@ -420,7 +420,7 @@ static void free_stacks_leave_the_address_space(void)
 		CHECK(stack_release());
 		CHECK(status_kb("VmSize") < size - (MANY - 2 * ALONE) * kb);
 		CHECK(!stack_release() && s[0][PAGE] == 42);
-		CHECK_EQ(faults(s[0]), strcmp(stack_guard_kind(), "none") != 0);
+		CHECK_EQ(faults(s[0] - 1), strcmp(stack_guard_kind(), "none") != 0);
 		stack_put(NULL, s[0], BIG);
 		CHECK(stack_release());
 		CHECK(status_kb("VmSize") < size - (MANY - 1) * kb);
@@ -523,9 +523,9 @@ static void many_guards_are_installed_by_few_calls(void)
 		s = stack_get(NULL, kind, &color);
 		CHECK(s);
 		calls += stack_mapped() != before;
-		CHECK(faults(s + STACK_GUARD - stack_guard_size(kind)));
-		CHECK(faults(s + STACK_GUARD - 1));
-		CHECK(!faults(s + STACK_GUARD));
+		CHECK(faults(s - stack_guard_size(kind)));
+		CHECK(faults(s - 1));
+		CHECK(!faults(s));
 	}
 	printf("160 guards by %u calls\n", calls);
 	CHECK(calls <= 20);

@@ -383,11 +383,48 @@ static void a_child_without_a_runtime_works(void)
 	shares_files(NULL);
 }
 
+static int quits;
+
+static void *waits_to_quit(void *arg)
+{
+	while (!__atomic_load_n(&quits, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	return arg;
+}
+
+static void *returns(void *arg)
+{
+	return arg;
+}
+
+/* The thread is not in the child, where others are created. */
+static void a_thread_has_a_stack_of_the_program(void)
+{
+	void *stack = aligned_alloc(4096, 1 << 20);
+	pthread_attr_t a;
+	pthread_t t;
+	pid_t pid;
+
+	CHECK(stack && !pthread_attr_init(&a));
+	CHECK(!pthread_attr_setstack(&a, stack, 1 << 20));
+	CHECK(!pthread_create(&t, &a, waits_to_quit, NULL));
+	pid = fork();
+	if (!pid) {
+		run_in_thread(returns);
+		_exit(9);
+	}
+	CHECK(pid > 0 && end_of(pid) == 9);
+	__atomic_store_n(&quits, 1, __ATOMIC_RELEASE);
+	finish(t);
+	free(stack);
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	RUN_ALONE(a_fork_copies_few_pages);
 	RUN_ALONE(a_child_lives_on_with_threads);
 	RUN_ALONE(a_child_without_a_runtime_works);
+	RUN_ALONE(a_thread_has_a_stack_of_the_program);
 	return 0;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thread stacks from the smallest that libc allows to several GiB. Numeric programs
  * request such sizes (OMP_STACKSIZE) and hardly touch them. Each thread has the size
- * that it requested. */
+ * that it requested, and overflows when it uses more. */
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "posix.h"
 
@@ -16,7 +20,7 @@ static void *looks(void *arg)
 	CHECK(!pthread_getattr_np(pthread_self(), &a));
 	CHECK(!pthread_attr_getstack(&a, (void **)&low, &size));
 	CHECK(&here >= low && &here < low + size);
-	CHECK(size + 16384 >= want);
+	CHECK(size == (want & ~(size_t)63));
 	/* touch one page near the low end, not all pages */
 	*(volatile char *)(&here - want + 16384) = 1;
 	return NULL;
@@ -36,6 +40,42 @@ static void with(size_t size)
 		finish(t);
 }
 
+static volatile size_t
+    *depth; /* bytes used by the thread that overflows; shared memory */
+
+static void *overflows(void *arg)
+{
+	char here;
+
+	for (*depth = 256;; *depth += 64)
+		*(volatile char *)(&here - *depth) = 1;
+	return arg;
+}
+
+static void overflow_of(size_t size)
+{
+	struct rlimit none = { 0, 0 };
+	int status, null = open("/dev/null", O_WRONLY);
+	pid_t pid = fork();
+
+	if (!pid) {
+		pthread_attr_t a;
+		pthread_t t;
+
+		setrlimit(RLIMIT_CORE, &none);
+		dup2(null, STDERR_FILENO);
+		pthread_attr_init(&a);
+		pthread_attr_setstacksize(&a, size);
+		if (!pthread_create(&t, &a, overflows, NULL))
+			pthread_join(t, NULL);
+		_exit(1);
+	}
+	close(null);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	CHECK(*depth<size && * depth> size - 3 * 4096);
+}
+
 int main(void)
 {
 	void *may = mmap(NULL, (size_t)64 << 30, PROT_READ | PROT_WRITE,
@@ -51,5 +91,12 @@ int main(void)
 		with((size_t)12 << 30);
 	}
 	with((size_t)1 << 46);
+	depth = mmap(NULL, sizeof(*depth), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(depth != MAP_FAILED);
+	overflow_of((size_t)PTHREAD_STACK_MIN);
+	overflow_of(100000);
+	overflow_of(256 << 10);
+	overflow_of((1 << 20) + 4096);
 	return 0;
 }
