@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
+#include "base/os.h"
 
 #define WORD 64u
 
@@ -35,6 +36,39 @@ void files_drop(int fd)
 		fetch_and_acq_rel(&ours[(unsigned)fd / WORD],
 				  ~(1ull << ((unsigned)fd % WORD)));
 	sys1(SYS_close, fd);
+}
+
+static void *const no_memory = &files_apart;
+
+void *files_high(void **high, unsigned fd, size_t size)
+{
+	size_t bytes = (FILES_MOST - FILES_LOW) * size;
+	void *at, *was = NULL;
+
+	if (fd >= FILES_MOST)
+		return NULL;
+	at = load_acquire(high);
+	if (!at) {
+		at = os_map(bytes);
+		if (!at)
+			at = no_memory;
+		if (!cas_acq_rel(high, &was, at)) {
+			if (at != no_memory)
+				os_unmap(at, bytes);
+			at = was;
+		}
+	}
+	return at == no_memory ? NULL : (char *)at + (fd - FILES_LOW) * size;
+}
+
+void files_zeroed(void *low, size_t bytes, void **high)
+{
+	void *at = load_relaxed(high);
+
+	sys3(SYS_madvise, low, bytes, MADV_DONTNEED);
+	if (at && at != no_memory)
+		sys3(SYS_madvise, at, bytes / FILES_LOW * (FILES_MOST - FILES_LOW),
+		     MADV_DONTNEED);
 }
 
 int files_dup(int fd)

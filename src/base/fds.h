@@ -29,8 +29,31 @@ static inline bool files_are_the_programs(void)
 }
 
 #define FILES_MOST                                                                     \
-	(1u << 20)      /* fds that are tracked: the kernel's default of fs.nr_open */
-#define FILES_HIGH 1024 /* out of the way of programs that expect the lowest fds */
+	(1u << 20) /* fds that are tracked: the kernel's default of fs.nr_open */
+#define FILES_LOW (1u << 14) /* fds whose elements lie in the tables themselves */
+#define FILES_HIGH 1024      /* out of the way of programs that expect the lowest fds */
+
+/* A table with an element for each fd that is tracked, zero at first. The elements of
+ * high fds are mapped when one of them is first needed, because mlockall(2) locks, and
+ * counts, all that is mapped. */
+#define FILES_TABLE(name, type)                                                        \
+	struct name {                                                                  \
+		type low[FILES_LOW];                                                   \
+		void *high; /* NULL until then */                                      \
+	}
+FILES_TABLE(files_u16, uint16_t);
+FILES_TABLE(files_u32, uint32_t);
+FILES_TABLE(files_u64, uint64_t);
+/* The element of fd; NULL: it is not tracked (or there was no memory, once for all). */
+#define files_at(t, fd)                                                                \
+	(likely((unsigned)(fd) < FILES_LOW)                                            \
+	     ? &(t)->low[fd]                                                           \
+	     : (typeof(&(t)->low[0]))files_high(&(t)->high, (unsigned)(fd),            \
+						sizeof((t)->low[0])))
+void *files_high(void **high, unsigned fd, size_t size);
+/* Makes all elements zero, and gives their memory back. The table is page-aligned. */
+#define files_zero(t) files_zeroed((t)->low, sizeof((t)->low), &(t)->high)
+void files_zeroed(void *low, size_t bytes, void **high);
 
 /* Claims and returns a duplicate of fd, closed on exec; -errno. It is FILES_HIGH or
  * above if possible, else in the upper half of the fds that the program may have, else

@@ -43,7 +43,8 @@
 #define COMPANY_MOST 4096u
 #define LIMIT_MAX (1L << 30) /* s */
 
-uint32_t io_hints[IO_HINTS];
+struct files_u32 io_hints;
+uint32_t io_no_hint;
 bool io_sees_closes;
 
 /* -- facts about an fd -- */

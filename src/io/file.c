@@ -85,7 +85,7 @@ bool io_in_background(int fd)
  * It waits for a thread that reads at the position, hence the mark. */
 static bool is_still_file(struct uk_thread *t, int fd)
 {
-	if (io_sees_closes && (unsigned)fd < IO_HINTS)
+	if (io_sees_closes)
 		return true;
 	return io_marked(t, SYS_lseek, fd, 0, SEEK_CUR, 0, 0, 0) > 0;
 }

@@ -38,8 +38,7 @@
  *       2  MORE        bits 8-14  tries to skip   bit  27     ENDLESS
  *       3  SOCK        bit  15    DEVICE          bit  28     TERMINAL
  *
- * Racy, shared by fds that are equal mod IO_HINTS, and out of date after a close
- * without our knowledge. They choose between ways that are all correct. Only HINT_FILE
+ * Racy, and out of date after a close without our knowledge. They choose between ways that are all correct. Only HINT_FILE
  * is trusted, and only where the library sees every close (io_sees_closes).
  *
  * When to try: a read is tried at once if the last one filled its buffer. If such tries
@@ -47,8 +46,7 @@
  * 7 ... 127 chances are skipped; a success resets that. A late try (reactor/late.c) is
  * due by the same rule, but the first one only after 7 waits: that is score 0; a
  * success sets score 1. */
-#define IO_HINTS (1u << 20) /* the kernel's usual limit of fds */
-#define HINT_STREAM 1u      /* no position: pipe, socket, tty, ... */
+#define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
 /* a file that always has an answer: regular, block device, directory, memory device */
 #define HINT_FILE 2u
 /* the last read filled its buffer, so the next one is likely to succeed */
@@ -70,19 +68,24 @@
 #define HINT_WAITS(h) (((h) >> 20) & 127u)
 #define HINT_WAITS_MAX 127u
 
-extern uint32_t io_hints[IO_HINTS];
+extern struct files_u32 io_hints;
+extern uint32_t io_no_hint; /* of an fd that is not tracked: stays 0 */
 /* The preload library sets it at load time. */
 extern bool io_sees_closes;
 
 static inline uint32_t *io_hint(int fd)
 {
-	return &io_hints[(unsigned)fd % IO_HINTS];
+	uint32_t *h = files_at(&io_hints, fd);
+
+	return likely(h) ? h : &io_no_hint;
 }
 
 static inline void io_hint_store(int fd, unsigned h)
 {
-	if (load_relaxed(io_hint(fd)) != h)
-		store_relaxed(io_hint(fd), h);
+	uint32_t *at = io_hint(fd);
+
+	if (load_relaxed(at) != h && at != &io_no_hint)
+		store_relaxed(at, h);
 }
 
 /* Change the flags; 0 forgets everything. */

@@ -49,7 +49,7 @@
 
 #include "io/io.h"
 
-uint64_t known_words[SCHED_AHEAD_FDS];
+struct files_u64 known_words;
 
 /* The next life after w's: nothing known, nothing allowed, fork epoch 0. */
 static uint64_t next_life(uint64_t w)
@@ -59,55 +59,54 @@ static uint64_t next_life(uint64_t w)
 
 void known_born(int fd, uint64_t before)
 {
-	uint64_t w;
+	uint64_t *at = files_at(&known_words, fd), w;
 
-	if ((unsigned)fd >= array_size(known_words))
+	if (!at)
 		return;
 	io_hint_set(fd, 0);
-	w = next_life(load_relaxed(&known_words[fd]));
+	w = next_life(load_relaxed(at));
 	if (!(before & SHARE_UNDER_WAY))
 		w |= (uint64_t)known_epoch(before) << KNOWN_EPOCH | KNOWN_MAY_FLAGS |
 		     KNOWN_MAY_LIMITS;
 	/* release: a thread that learns of the fd from us finds this word, not the last
 	 * life's */
-	store_release(&known_words[fd], w);
+	store_release(at, w);
 }
 
 /* Returns the word before; *now: the word after. */
-static uint64_t begin_anew(int fd, unsigned what, uint64_t *now)
+static uint64_t begin_anew(uint64_t *at, unsigned what, uint64_t *now)
 {
-	uint64_t w = load_relaxed(&known_words[fd]),
+	uint64_t w = load_relaxed(at),
 		 kept = ~(uint64_t)UINT32_MAX | (KNOWN_ALL & ~what);
 
 	do
 		*now = next_life(w) | (w & kept);
-	while (!cas_acq_rel(&known_words[fd], &w, *now));
+	while (!cas_acq_rel(at, &w, *now));
 	return w;
 }
 
 /* Also if nothing is known: a change by another thread may be under way. */
 void known_forget(int fd, unsigned what)
 {
-	uint64_t now;
+	uint64_t *at = files_at(&known_words, fd), now;
 
-	if ((unsigned)fd < array_size(known_words) && load_relaxed(&known_words[fd]))
-		begin_anew(fd, what, &now);
+	if (at && load_relaxed(at))
+		begin_anew(at, what, &now);
 }
 
 uint64_t known_change(int fd)
 {
-	uint64_t now;
+	uint64_t *at = files_at(&known_words, fd), now;
 
-	if ((unsigned)fd >= array_size(known_words))
-		return 0;
-	return begin_anew(fd, KNOWN_FLAGS, &now) & KNOWN_MAY_FLAGS ? now : 0;
+	return at && begin_anew(at, KNOWN_FLAGS, &now) & KNOWN_MAY_FLAGS ? now : 0;
 }
 
 void known_changed(int fd, uint64_t change)
 {
 	uint64_t w = change;
 
-	if (change && !cas_acq_rel(&known_words[fd], &w, change | KNOWN_MAY_FLAGS))
+	if (change &&
+	    !cas_acq_rel(files_at(&known_words, fd), &w, change | KNOWN_MAY_FLAGS))
 		known_forget(fd, KNOWN_FLAGS);
 }
 

@@ -5,6 +5,7 @@
 #define IO_KNOWN_H
 
 #include "base/base.h"
+#include "base/fds.h"
 #include "sched/sched.h"
 
 /* The word of an fd:
@@ -34,7 +35,7 @@
 #define KNOWN_ALL (KNOWN_FLAGS | KNOWN_LIMITS)
 
 /* any thread, atomics */
-extern uint64_t known_words[SCHED_AHEAD_FDS];
+extern struct files_u64 known_words;
 
 static inline uint32_t known_epoch(uint64_t shares)
 {
@@ -45,12 +46,13 @@ static inline uint32_t known_epoch(uint64_t shares)
  * the kernel. 0: nothing. */
 static inline uint64_t known_ask(int fd)
 {
+	const uint64_t *at = files_at(&known_words, fd);
 	uint64_t w;
 
-	if (unlikely((unsigned)fd >= array_size(known_words)))
+	if (unlikely(!at))
 		return 0;
 	/* acquire, both: neither is older than what made the caller ask */
-	w = load_acquire(&known_words[fd]);
+	w = load_acquire(at);
 	return w >> KNOWN_EPOCH == known_epoch(load_acquire(&sched_shares)) ? w : 0;
 }
 
@@ -60,7 +62,7 @@ static inline void known_learn(int fd, uint64_t word, unsigned what)
 	unsigned may = what & KNOWN_FLAGS ? KNOWN_MAY_FLAGS : KNOWN_MAY_LIMITS;
 
 	if (word & may) /* if the word has changed since, nothing is recorded */
-		cas_acq_rel(&known_words[fd], &word, word | what);
+		cas_acq_rel(files_at(&known_words, fd), &word, word | what);
 }
 
 /* Before the call that makes a socket, and after it. */

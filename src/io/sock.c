@@ -288,8 +288,7 @@ int uk_recv_ahead(int fd)
 			 &len2);
 	if (r == 0 && (type != SOCK_STREAM || listens))
 		r = -EINVAL;
-	if (r == 0 && (unsigned)fd < SCHED_AHEAD_FDS && !io_nonblock(t, fd) &&
-	    io_limit(t, fd, POLLIN) == TIME_NEVER &&
+	if (r == 0 && !io_nonblock(t, fd) && io_limit(t, fd, POLLIN) == TIME_NEVER &&
 	    sched_io_can(t, IO_RECV_AHEAD, IO_CLASS_NET))
 		sched_ahead_begin(fd);
 	rt_exit();

@@ -34,61 +34,65 @@
  */
 #include "io/io.h"
 
-#include <sys/mman.h>
-
 #define LOOK_FIRST (20 * NS_PER_US)
 #define LOOK_MOST NS_PER_MS
 #define WAIT_MOST (2 * NS_PER_SEC)
 
 /* by fd; any thread adds and subtracts. On pages of their own, which a forked child
  * drops */
-static uint32_t users[SCHED_AHEAD_FDS] __attribute__((aligned(PAGE)));
+static struct files_u32 users __attribute__((aligned(PAGE)));
 
 /* the life of an fd << 32 | the number of requests bound to it; likewise */
-static uint64_t bound[SCHED_AHEAD_FDS] __attribute__((aligned(PAGE)));
+static struct files_u64 bound __attribute__((aligned(PAGE)));
 
 #define BOUND_LIFE 32
 
 void using_fork_child(void)
 {
-	sys3(SYS_madvise, bound, sizeof(bound), MADV_DONTNEED);
-	sys3(SYS_madvise, users, sizeof(users), MADV_DONTNEED);
+	files_zero(&bound);
+	files_zero(&users);
 }
 
 void using_begin(int fd)
 {
+	uint32_t *n = files_at(&users, fd);
+
 	sched_io_names(fd);
 	/* seq_cst: pairs with using_wait, which looks after the fd has become a dead
 	 * one */
-	if ((unsigned)fd < array_size(users))
-		fetch_add_seq_cst(&users[fd], 1);
+	if (n)
+		fetch_add_seq_cst(n, 1);
 }
 
 void using_end(int fd)
 {
-	if ((unsigned)fd < array_size(users))
-		fetch_sub_acq_rel(&users[fd], 1);
+	uint32_t *n = files_at(&users, fd);
+
+	if (n)
+		fetch_sub_acq_rel(n, 1);
 }
 
 bool using_any(int fd)
 {
-	return (unsigned)fd < array_size(users) && load_seq_cst(&users[fd]);
+	const uint32_t *n = files_at(&users, fd);
+
+	return n && load_seq_cst(n);
 }
 
 uint32_t bound_life(int fd)
 {
+	const uint64_t *b = files_at(&bound, fd);
+
 	sched_io_names(fd);
-	if ((unsigned)fd >= array_size(bound))
-		return 0;
-	return (uint32_t)(load_seq_cst(&bound[fd]) >> BOUND_LIFE);
+	return b ? (uint32_t)(load_seq_cst(b) >> BOUND_LIFE) : 0;
 }
 
 bool bound_begin(int fd, uint32_t life)
 {
-	if ((unsigned)fd >= array_size(bound))
-		return true;
+	uint64_t *b = files_at(&bound, fd);
+
 	/* seq_cst: pairs with bound_over */
-	if (fetch_add_seq_cst(&bound[fd], 1) >> BOUND_LIFE == life)
+	if (!b || fetch_add_seq_cst(b, 1) >> BOUND_LIFE == life)
 		return true;
 	bound_end(fd);
 	return false;
@@ -96,19 +100,24 @@ bool bound_begin(int fd, uint32_t life)
 
 void bound_end(int fd)
 {
-	if ((unsigned)fd < array_size(bound))
-		fetch_sub_acq_rel(&bound[fd], 1);
+	uint64_t *b = files_at(&bound, fd);
+
+	if (b)
+		fetch_sub_acq_rel(b, 1);
 }
 
 bool bound_over(int fd)
 {
-	return (unsigned)fd < array_size(bound) &&
-	       (uint32_t)fetch_add_seq_cst(&bound[fd], UINT64_C(1) << BOUND_LIFE);
+	uint64_t *b = files_at(&bound, fd);
+
+	return b && (uint32_t)fetch_add_seq_cst(b, UINT64_C(1) << BOUND_LIFE);
 }
 
 static bool bound_any(int fd)
 {
-	return (unsigned)fd < array_size(bound) && (uint32_t)load_seq_cst(&bound[fd]);
+	const uint64_t *b = files_at(&bound, fd);
+
+	return b && (uint32_t)load_seq_cst(b);
 }
 
 bool using_pause(struct using_pause *p)

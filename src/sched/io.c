@@ -328,28 +328,29 @@ void sched_io_cancel(struct uk_thread *t, struct io_op *op, struct uk_vp *home)
 
 #define UNPLACED ((uint16_t)1)
 
-uint16_t sched_ahead[SCHED_AHEAD_FDS];
+struct files_u16 sched_ahead;
 
 void sched_ahead_begin(int fd)
 {
-	uint16_t none = 0;
+	uint16_t *at = files_at(&sched_ahead, fd), none = 0;
 
-	cas_acq_rel(&sched_ahead[fd], &none, UNPLACED);
+	if (at)
+		cas_acq_rel(at, &none, UNPLACED);
 }
 
 void sched_ahead_end(int fd)
 {
-	if ((unsigned)fd < SCHED_AHEAD_FDS && load_relaxed(&sched_ahead[fd]))
-		store_release(&sched_ahead[fd], (uint16_t)0);
+	if (sched_is_ahead(fd))
+		store_release(files_at(&sched_ahead, fd), (uint16_t)0);
 }
 
 int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline)
 {
 	struct uk_vp *here = t->carrier->vp, *home = vp_for(here, IO_CLASS_NET);
-	uint16_t at = load_acquire(&sched_ahead[op->fd]);
+	uint16_t *word = files_at(&sched_ahead, op->fd), at = load_acquire(word);
 
 	if (unlikely(at == UNPLACED) &&
-	    cas_acq_rel(&sched_ahead[op->fd], &at, (uint16_t)(home->id + 2)))
+	    cas_acq_rel(word, &at, (uint16_t)(home->id + 2)))
 		at = (uint16_t)(home->id + 2);
 	if (unlikely(at <= UNPLACED)) /* closed meanwhile */
 		return -EBADF;

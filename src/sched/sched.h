@@ -23,6 +23,7 @@
 #include <signal.h>
 
 #include "base/base.h"
+#include "base/fds.h"
 #include "base/hooks.h"
 #include "reactor/reactor.h"
 #include "thread/thread.h"
@@ -154,11 +155,12 @@ void sched_io_again(struct io_op *op, struct reactor *r);
 void sched_collect(struct uk_thread *t);
 
 /* Streams that are received ahead: see sched/io.c. */
-#define SCHED_AHEAD_FDS (1u << 20)
-extern uint16_t sched_ahead[SCHED_AHEAD_FDS];
+extern struct files_u16 sched_ahead;
 static inline bool sched_is_ahead(int fd)
 {
-	return (unsigned)fd < SCHED_AHEAD_FDS && load_relaxed(&sched_ahead[fd]) != 0;
+	const uint16_t *at = files_at(&sched_ahead, fd);
+
+	return at && load_relaxed(at) != 0;
 }
 void sched_ahead_begin(int fd);
 /* Called after sched_io_cancel_fd, before the fd can mean another file. */

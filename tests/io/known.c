@@ -143,7 +143,7 @@ static void all_orders(unsigned actors_now)
 
 	for (unsigned i = 0; i < actors_now; i++) {
 		struct actor was = actors[i];
-		uint64_t word = known_words[FD];
+		uint64_t word = known_words.low[FD];
 		bool so = truth, by_others = shared;
 
 		if (was.at == STEPS)
@@ -153,7 +153,7 @@ static void all_orders(unsigned actors_now)
 		is_so();
 		all_orders(actors_now);
 		actors[i] = was;
-		known_words[FD] = word;
+		known_words.low[FD] = word;
 		truth = so;
 		shared = by_others;
 	}
@@ -219,7 +219,7 @@ static void nothing_is_known_about_an_invalid_fd(void)
 	known_born(-1, known_before());
 	known_forget(-1, KNOWN_ALL);
 	CHECK_EQ(known_ask(-1), 0);
-	CHECK_EQ(known_ask(SCHED_AHEAD_FDS), 0);
+	CHECK_EQ(known_ask(FILES_MOST), 0);
 }
 
 int main(void)
