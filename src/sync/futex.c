@@ -15,7 +15,7 @@
  * where hashed to. A million waiters on as many addresses are about 120 in a bucket,
  * and a search reads a cold line for each of them that it passes. So a bucket with many
  * waiters is split into parts, by more bits of the hash and under the same lock; the
- * parts are zero pages until then (4 MiB).
+ * parts of a group of buckets (32 KiB) are mapped when that first happens.
  *
  * Rejected: queues inside the objects (libc's sem_t has no space for one, and a raw
  * futex word has none at all); a count of waiters that is read before the lock (it
@@ -29,6 +29,7 @@
 
 #include "base/at_load.h"
 #include "base/log.h"
+#include "base/os.h"
 #include "uk/sync.h"
 
 #define GROUP 64u /* buckets; a page */
@@ -36,9 +37,11 @@
 struct futex_bucket futex_table[FUTEX_BUCKETS];
 static uint8_t
     opened[FUTEX_BUCKETS / GROUP]; /* a bucket of the group is used; set once, atomic */
-static struct list parts[FUTEX_BUCKETS]
-			[FUTEX_PARTS]; /* while split; under the bucket's lock */
-static uint8_t crowded;                /* a bucket has been split; set once, atomic */
+typedef struct list group_parts[GROUP][FUTEX_PARTS];
+/* While a bucket is split, its queues, under its lock. Set once, before the first of the
+ * group is split; atomic */
+static group_parts *parts[FUTEX_BUCKETS / GROUP];
+static uint8_t crowded; /* a bucket has been split; set once, atomic */
 
 static uint64_t hash_of(const void *key)
 {
@@ -55,16 +58,22 @@ unsigned futex_part(const void *key)
 	return (unsigned)(hash_of(key) >> 46) % FUTEX_PARTS; /* the next 5 bits */
 }
 
-void futex_foresee(const void *key)
-{
-	__builtin_prefetch(&futex_table[futex_hash(key)], 1);
-	if (unlikely(load_relaxed(&crowded)))
-		__builtin_prefetch(&parts[futex_hash(key)][futex_part(key)], 1);
-}
-
+/* Before the group has its parts the address is useless, but may be prefetched. */
 static struct list *parts_of(const struct futex_bucket *b)
 {
-	return parts[b - futex_table];
+	size_t i = (size_t)(b - futex_table);
+	group_parts *g = load_relaxed(&parts[i / GROUP]);
+
+	return (struct list *)((uintptr_t)g + i % GROUP * sizeof((*g)[0]));
+}
+
+void futex_foresee(const void *key)
+{
+	unsigned i = futex_hash(key);
+
+	__builtin_prefetch(&futex_table[i], 1);
+	if (unlikely(load_relaxed(&crowded)))
+		__builtin_prefetch(&parts_of(&futex_table[i])[futex_part(key)], 1);
 }
 
 /* Under the lock: the queue of the threads that wait on key. */
@@ -177,9 +186,24 @@ static struct futex_node *node_of(struct list *l)
 	return container_of(l, struct futex_node, link);
 }
 
+/* False: no memory. */
+static bool have_parts(const struct futex_bucket *b)
+{
+	group_parts **at = &parts[(b - futex_table) / GROUP], *none = NULL, *g;
+
+	if (load_acquire(at))
+		return true;
+	g = os_map(sizeof(*g));
+	if (g && !cas_acq_rel(at, &none, g))
+		os_unmap(g, sizeof(*g));
+	return g;
+}
+
 /* The waiters on one key stay in order. */
 static NOINLINE void split(struct futex_bucket *b)
 {
+	if (!have_parts(b))
+		return;
 	for (unsigned i = 0; i < FUTEX_PARTS; i++)
 		list_init(&parts_of(b)[i]);
 	b->split = true;
