@@ -339,6 +339,7 @@ static void *maker_main(void *arg UNUSED)
 	bool warned = false;
 
 	sys2(SYS_prctl, PR_SET_NAME, "uk-maker");
+	tls_use_main_arena(); /* pthread_create allocates */
 	for (;;) {
 		int r;
 

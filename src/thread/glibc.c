@@ -138,6 +138,18 @@ static void find_rtld(void *libc)
 		glibc.user_list = (struct link *)(void *)(global + user);
 }
 
+static void find_data(const struct dl_phdr_info *info)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && ph->p_flags & PF_W) {
+			glibc.data = (char *)info->dlpi_addr + ph->p_vaddr;
+			glibc.data_bytes = ph->p_memsz;
+		}
+	}
+}
+
 static int find_libc_tls(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	char *tls = info->dlpi_tls_data, *err = arg;
@@ -149,6 +161,7 @@ static int find_libc_tls(struct dl_phdr_info *info, size_t size, void *arg)
 		if (ph->p_type == PT_TLS && err >= tls && err < tls + ph->p_memsz) {
 			glibc.libc_tls = tls - (char *)arch_get_tp();
 			glibc.libc_tls_size = ph->p_memsz;
+			find_data(info);
 			return 1;
 		}
 	}
@@ -197,8 +210,27 @@ struct template
 {
 	int err;
 	pthread_key_t key;
-	uintptr_t frame; /* some address in the template's stack */
+	uintptr_t frame;     /* some address in the template's stack */
+	const char *creator; /* its thread pointer */
 };
+
+/* Which word of libc's TLS is malloc's arena? It is NULL in a newborn thread. In a
+ * creator that uses the main arena it points to libc's variables. */
+static void find_arena(const char *tp, const char *creator)
+{
+	ptrdiff_t end = glibc.libc_tls + (ptrdiff_t)glibc.libc_tls_size;
+	unsigned n = 0;
+
+	for (ptrdiff_t o = glibc.libc_tls; o + (ptrdiff_t)sizeof(void *) <= end;
+	     o += sizeof(void *)) {
+		char *w = glibc_word(creator, o);
+
+		if (glibc_word(tp, o) || (size_t)(w - glibc.data) >= glibc.data_bytes)
+			continue;
+		glibc.arena = n++ ? NOWHERE : o;
+		glibc.main_arena = w;
+	}
+}
 
 /* Which bit of struct pthread says that setspecific was called? */
 static void try_setspecific(char *tp, pthread_key_t key, unsigned char *old)
@@ -281,12 +313,15 @@ static void *template_thread(void *arg)
 		t->err = -ENOSYS;
 		return NULL;
 	}
+	find_arena(tp, t->creator);
+	glibc_use_main_arena(tp, true);
 	/* behind the copy there is space for another struct pthread */
 	old = (unsigned char *)glibc.snap + glibc.below + glibc.pd_size;
 	try_uselocale(tp);
 	try_services(tp, old);
 	if (glibc.specific != NOWHERE)
 		try_setspecific(tp, t->key, old);
+	glibc_use_main_arena(tp, false);
 	return NULL;
 }
 
@@ -445,14 +480,14 @@ static int run_template(struct template *t)
 
 int glibc_learn(void)
 {
-	struct template t = { 0 };
+	struct template t = { .creator = arch_get_tp() };
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	int err;
 
 	glibc = (struct glibc){ 0 }; /* what a failed start left */
 	glibc.pd = (char *)pthread_self() - (char *)arch_get_tp();
 	glibc.stackblock = glibc.first_block = glibc.specific_used = NOWHERE;
-	glibc.locale = glibc.reset = NOWHERE;
+	glibc.locale = glibc.reset = glibc.arena = NOWHERE;
 	if (!libc)
 		return -ENOSYS;
 	glibc.libc_map = libc;

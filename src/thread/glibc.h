@@ -48,6 +48,11 @@ struct glibc {
 	unsigned nheld;
 	ptrdiff_t libc_tls; /* libc's TLS */
 	size_t libc_tls_size;
+	char *data; /* libc's variables */
+	size_t data_bytes;
+	/* malloc's word in it: the arena of the thread; NOWHERE = unknown */
+	ptrdiff_t arena;
+	void *main_arena;
 	/* thread-specific data */
 	size_t nlevel1, nlevel2, data_size, data_seq, data_ptr;
 	struct link
@@ -86,6 +91,15 @@ static inline void *glibc_word(const void *tp, ptrdiff_t off)
 static inline void glibc_set_word(void *tp, ptrdiff_t off, const void *v)
 {
 	*(const void **)(void *)((char *)tp + off) = v;
+}
+
+/* Around the library's own experiments in a new thread: malloc takes the main arena and
+ * makes none for the thread, which would be 64 MiB of address space. The word must be
+ * NULL again when the thread ends, because libc counts the threads of an arena. */
+static inline void glibc_use_main_arena(void *tp, bool yes)
+{
+	if (glibc.arena != NOWHERE)
+		glibc_set_word(tp, glibc.arena, yes ? glibc.main_arena : NULL);
 }
 
 /* TLS images of the static modules, and a check that they are still what is loaded

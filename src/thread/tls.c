@@ -48,6 +48,11 @@ void *tls_current(void)
 	return arch_get_tp();
 }
 
+void tls_use_main_arena(void)
+{
+	glibc_use_main_arena(arch_get_tp(), true);
+}
+
 int tls_tid(const void *tp)
 {
 	return *(const int *)(const void *)((const char *)tp + glibc.tid);
@@ -330,25 +335,35 @@ static const char *check_life(struct check *k, void *tp)
 	return NULL;
 }
 
-static void *check_thread(void *arg)
+static void live_twice(struct check *k, void *mine)
 {
-	struct check *k = arg;
-	void *mine = arch_get_tp(), *first = NULL;
+	void *first = NULL;
 
 	for (int life = 0; life < 2; life++) {
 		void *tp = tls_get(NULL, k->stack, sizeof(k->stack));
 
 		k->failed = !tp ? no_memory : "the pooled block was not used again";
 		if (!tp || (first && first != tp))
-			return NULL;
+			return;
 		first = tp;
 		arch_set_tp(tp);
+		glibc_use_main_arena(tp, true);
 		k->failed = check_life(k, tp);
+		glibc_use_main_arena(tp, false);
 		arch_set_tp(mine);
 		tls_put(NULL, tp);
 		if (k->failed)
-			return NULL;
+			return;
 	}
+}
+
+static void *check_thread(void *arg)
+{
+	void *mine = arch_get_tp();
+
+	glibc_use_main_arena(mine, true);
+	live_twice(arg, mine);
+	glibc_use_main_arena(mine, false);
 	return NULL;
 }
 

@@ -71,6 +71,9 @@ extern bool tls_child_is_process;
 void tls_adopt(void *tp);
 /* The address in tp's block of the caller's initial-exec variable at addr. */
 void *tls_address_in(void *tp, const void *addr);
+/* The caller is a kernel thread of the library that never ends: its mallocs take libc's
+ * main arena, if that is known, and make none, which is 64 MiB of address space. */
+void tls_use_main_arena(void);
 void *tls_current(void);     /* the running %fs */
 int tls_tid(const void *tp); /* the synthetic tid in the block */
 
