@@ -350,3 +350,34 @@ bool stack_release(void)
 	}
 	return slabs;
 }
+
+/* Unmaps the stacks of slabs in use that were never handed out. */
+static void release_ahead(struct pool *p)
+{
+	lock_acquire(&p->mag.lock);
+	if (p->fresh.next)
+		list_each_safe(i, tmp, &p->fresh)
+		{
+			struct stack_slab *s =
+			    container_of(i, struct stack_slab, fresh);
+			size_t bytes = s->used * s->stride, was = s->bytes;
+
+			if (!s->used)
+				continue;
+			list_del(i);
+			bump(&p->mapped, -(size_t)(s->n - s->used));
+			s->n = s->used;
+			store_relaxed(&s->bytes, bytes);
+			os_unmap((char *)s->base + bytes, was - bytes);
+		}
+	lock_release(&p->mag.lock);
+}
+
+void stack_lock_all(void)
+{
+	store_relaxed(&stack_locked, 1);
+	stack_release();
+	for (unsigned k = 0; k < STACK_KINDS; k++)
+		if (load_relaxed(&stack_pools[k].mapped))
+			release_ahead(&stack_pools[k]);
+}

@@ -31,6 +31,10 @@
  * also when a thread finds no memory. (malloc does not trigger this: it would cost one
  * more call for each malloc, in every program.)
  *
+ * When the program calls mlockall, what is reserved for later stacks is unmapped
+ * (stack_lock_all), and later slabs are small, too, because the kernel locks and counts
+ * all that is mapped.
+ *
  * Where many stacks are made, one call installs several guards, and the stacks that no
  * thread has asked for yet are treated like those that gave their memory back. At most
  * GUARDS at once, because the list of them lies on the stack of the thread that needs
@@ -61,6 +65,10 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 #define PIDFD_SELF (-10000)
 #define GUARDS ((size_t)16)
 #define SLAB_BYTES ((size_t)64 << 20)
@@ -86,6 +94,7 @@ static uint32_t warned;
 static uint32_t one_by_one;
 uint64_t stack_spare;
 bool stack_rationed;
+uint32_t stack_locked;
 static size_t guard_chosen; /* 0: none; set once, before the first stack */
 
 static uint32_t probe_guard(void)
@@ -212,7 +221,7 @@ static size_t slab_stacks(const struct pool *p, size_t stride)
 {
 	size_t n = MAX(p->mapped, SLAB_FIRST);
 
-	if (stack_rationed)
+	if (stack_rationed || load_relaxed(&stack_locked))
 		return MAX(SLAB_RATION / stride, (size_t)1);
 	n = MIN(n, MAX(SLAB_BYTES / stride, SLAB_STACKS));
 	return MIN(n, (size_t)SLAB_MOST);
@@ -518,4 +527,21 @@ void stack_fork_unlock(void)
 uint64_t stack_mapped(void)
 {
 	return load_relaxed(&stack_handed);
+}
+
+/* A slab may be gone meanwhile, or its memory be something else: no harm is done. */
+static int touch_slab(void *obj, void *arg UNUSED)
+{
+	const struct stack_slab *s = obj;
+	uintptr_t base = load_acquire(&s->base) + stack_guard_size(s->kind);
+
+	for (unsigned i = 0; i < load_relaxed(&s->used); i++)
+		sys3(SYS_madvise, base + i * s->stride, stack_size(s->kind),
+		     MADV_POPULATE_WRITE);
+	return 0;
+}
+
+void stack_locked_all(void)
+{
+	slab_walk(&slabs, touch_slab, NULL);
 }

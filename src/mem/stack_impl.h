@@ -59,6 +59,7 @@ extern uint64_t stack_handed; /* stacks with a guard; atomic add */
 bool stack_map(struct stack_slab *s); /* at s->base, or anywhere if 0 */
 /* Unmaps s, which is in no list and of which no thread has a stack. */
 void stack_slab_end(struct pool *p, struct stack_slab *s);
+extern uint32_t stack_locked; /* stack_lock_all was called; atomic */
 extern bool stack_rationed;   /* set once, before the first stack */
 /* if rationed: bytes of free stacks in the pools; atomic add */
 extern uint64_t stack_spare;

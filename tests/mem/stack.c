@@ -402,6 +402,29 @@ static void locked_memory_has_guards_too(void)
 	stack_put(NULL, s, 24);
 }
 
+static void what_is_locked_is_not_reserved_ahead(void)
+{
+	enum { BIG = 22 };
+	size_t kb = 1024 << (BIG - 20), size;
+	char *s, *t;
+	unsigned color;
+
+	CHECK((s = stack_get(NULL, BIG, &color)));
+	s[0] = 42;
+	size = status_kb("VmSize");
+	stack_lock_all();
+	CHECK(status_kb("VmSize") < size - 8 * kb);
+	size = status_kb("VmSize");
+	CHECK((t = stack_get(NULL, BIG, &color)));
+	CHECK(status_kb("VmSize") < size + 2 * kb);
+	stack_locked_all();
+	CHECK(s[0] == 42 && !faults(s) && !faults(t));
+	CHECK_EQ(faults(s - 1), strcmp(stack_guard_kind(), "none") != 0);
+	stack_put(NULL, s, BIG);
+	stack_put(NULL, t, BIG);
+	stack_locked = 0;
+}
+
 /* Except the slabs in which a stack is in use. */
 static void free_stacks_leave_the_address_space(void)
 {
@@ -604,6 +627,7 @@ static int all(void)
 	RUN(guard_survives_fork);
 	RUN(locked_memory_has_guards_too);
 	RUN(free_stacks_leave_the_address_space);
+	RUN(what_is_locked_is_not_reserved_ahead);
 	RUN(no_stack_has_two_owners);
 	RUN(many_guards_are_installed_by_few_calls);
 	RUN(a_full_address_space_gives_null);
