@@ -273,11 +273,17 @@ const char *thread_wait_name(unsigned wkind);
 const char *thread_state_name(unsigned state);
 const char *thread_name(const struct uk_thread *t); /* "" if none */
 
+/* With the part at the top that it does not use. Reads line 1 alone. */
+static inline size_t thread_stack_room(const struct uk_thread *t)
+{
+	return likely(t->kind_of_stack) ? stack_size(t->kind_of_stack)
+	       : t->ext                 ? t->ext->own_stack
+					: 0;
+}
+
 static inline size_t thread_stack_size(const struct uk_thread *t)
 {
-	if (unlikely(!t->kind_of_stack))
-		return t->ext ? t->ext->own_stack : 0;
-	return stack_size(t->kind_of_stack) - (size_t)t->unused * STACK_UNIT;
+	return thread_stack_room(t) - (size_t)t->unused * STACK_UNIT;
 }
 
 /* Does p[0..n) lie on t's stack? Only for user threads; false before t's first run. */
@@ -285,7 +291,7 @@ static inline bool thread_on_stack(const struct uk_thread *t, const void *p, siz
 {
 	size_t at = (size_t)((uintptr_t)p - (uintptr_t)t->stack);
 
-	return at < thread_stack_size(t) && n <= thread_stack_size(t) - at;
+	return at < thread_stack_room(t) && n <= thread_stack_room(t) - at;
 }
 
 #endif
