@@ -71,6 +71,22 @@ void files_zeroed(void *low, size_t bytes, void **high)
 		     MADV_DONTNEED);
 }
 
+bool files_raise(struct rlimit *was)
+{
+	struct rlimit most;
+
+	if (sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, was) ||
+	    was->rlim_cur >= was->rlim_max)
+		return false;
+	most = (struct rlimit){ was->rlim_max, was->rlim_max };
+	return !sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, &most, NULL);
+}
+
+void files_lower(const struct rlimit *was)
+{
+	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, was, NULL);
+}
+
 int files_dup(int fd)
 {
 	long r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FILES_HIGH);

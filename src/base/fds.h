@@ -55,6 +55,13 @@ void *files_high(void **high, unsigned fd, size_t size);
 #define files_zero(t) files_zeroed((t)->low, sizeof((t)->low), &(t)->high)
 void files_zeroed(void *low, size_t bytes, void **high);
 
+/* Around the start of the runtime: meanwhile the process may have as many fds as the
+ * hard limit allows. So the runtime gets its fds even if the program has used up all
+ * that it may have, and takes none of these. *was: the limit before. */
+struct rlimit;
+bool files_raise(struct rlimit *was);
+void files_lower(const struct rlimit *was);
+
 /* Claims and returns a duplicate of fd, closed on exec; -errno. It is FILES_HIGH or
  * above if possible, else in the upper half of the fds that the program may have, else
  * the lowest free one. */

@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 
 #include "base/at_load.h"
+#include "base/fds.h"
 #include "base/os.h"
 #include "base/log.h"
 #include "sched/body.h"
@@ -214,10 +215,14 @@ static void say_why(int r)
 
 static int start_locked(void)
 {
+	struct rlimit files;
+	bool raised = files_raise(&files);
 	int r = learn();
 
 	if (!r)
 		r = bring_up_some();
+	if (raised)
+		files_lower(&files);
 	if (r) {
 		say_why(r);
 		return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost of close_range depends on what is open, not on the size of the range: it
  * touches no memory for file descriptors that were never used. It also finds threads
- * that wait on a file descriptor above RLIMIT_NOFILE. */
+ * that wait on a file descriptor above RLIMIT_NOFILE. The first thread needs none. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -66,6 +66,31 @@ static void *idles(void *arg)
 	return arg;
 }
 
+static void *counts(void *arg)
+{
+	return arg;
+}
+
+/* The limit stays as it was. */
+static void first_thread_needs_no_file_descriptor(void)
+{
+	struct rlimit lim;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &lim));
+	lim.rlim_cur = 200;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
+	while (dup(1) >= 0)
+		;
+	CHECK(errno == EMFILE);
+	run_in_thread(counts);
+	FAILS(dup(1), EMFILE);
+	close(199);
+	close(198);
+	CHECK(dup(1) == 198 && dup(1) == 199);
+	FAILS(dup(1), EMFILE);
+	CHECK(!getrlimit(RLIMIT_NOFILE, &lim) && lim.rlim_cur == 200);
+}
+
 int main(void)
 {
 	struct rlimit lim;
@@ -76,6 +101,7 @@ int main(void)
 		       (unsigned long)lim.rlim_max);
 		return 77;
 	}
+	RUN_ALONE(first_thread_needs_no_file_descriptor);
 	lim.rlim_cur = MANY;
 	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
 	run_in_thread(idles);
