@@ -38,8 +38,9 @@
  *       2  MORE        bits 8-14  tries to skip   bit  27     ENDLESS
  *       3  SOCK        bit  15    DEVICE          bit  28     TERMINAL
  *
- * Racy, and out of date after a close without our knowledge. They choose between ways that are all correct. Only HINT_FILE
- * is trusted, and only where the library sees every close (io_sees_closes).
+ * Racy, and out of date after a close without our knowledge. They choose between ways
+ * that are all correct. Only HINT_FILE is trusted, and only where the library sees
+ * every close (io_sees_closes).
  *
  * When to try: a read is tried at once if the last one filled its buffer. If such tries
  * fail (a protocol of small fixed messages fills its buffer each time), the next 1, 3,

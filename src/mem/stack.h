@@ -61,8 +61,8 @@ void stack_ration(void);
 /* Unmaps the free stacks of all kinds, as far as possible. False: nothing was
  * unmapped. */
 bool stack_release(void);
-/* mlockall(2) is about to lock, and count, all that is mapped, or all that will be: unmaps
- * what no thread uses, and from now on reserves little ahead. */
+/* mlockall(2) is about to lock, and count, all that is mapped, or all that will be:
+ * unmaps what no thread uses, and from now on reserves little ahead. */
 void stack_lock_all(void);
 /* It has locked all. Where guards are markers, the kernel has stopped at the first of
  * each slab: gives all stacks their pages. */

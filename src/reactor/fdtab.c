@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of pending operations by fd: see fdtab.h. Runs on the owner (peek: any
  * thread). The only system call is mmap, once for each 1,024 fds; the first ones come
- * with the table, so that a read does not fail in a program that has used up its address
- * space (RLIMIT_AS). */
+ * with the table, so that a read does not fail in a program that has used up its
+ * address space (RLIMIT_AS). */
 #include "reactor/fdtab.h"
 
 #include "reactor/engine.h"

@@ -38,8 +38,8 @@ struct futex_bucket futex_table[FUTEX_BUCKETS];
 static uint8_t
     opened[FUTEX_BUCKETS / GROUP]; /* a bucket of the group is used; set once, atomic */
 typedef struct list group_parts[GROUP][FUTEX_PARTS];
-/* While a bucket is split, its queues, under its lock. Set once, before the first of the
- * group is split; atomic */
+/* While a bucket is split, its queues, under its lock. Set once, before the first of
+ * the group is split; atomic */
 static group_parts *parts[FUTEX_BUCKETS / GROUP];
 static uint8_t crowded; /* a bucket has been split; set once, atomic */
 
