@@ -10,6 +10,7 @@ configuration are told to. A server fails if
 - by `uk run` it grows and the native one does not: after the first tenth of the time, its memory by
   more than 1 MB and 3 %, or its descriptors by more than 10."""
 import argparse
+import contextlib
 import os
 import re
 import selectors
@@ -197,7 +198,7 @@ def mariadb(r, seconds):
 def family(pid):
     found = [pid]
     for p in found:
-        with open("/proc/%d/task/%d/children" % (p, p)) as f:
+        with contextlib.suppress(OSError), open("/proc/%d/task/%d/children" % (p, p)) as f:
             found += map(int, f.read().split())
     return found
 
@@ -206,12 +207,10 @@ def sample(pid):
     """Resident memory in KB, and descriptors, of the process and its descendants."""
     rss = fds = 0
     for p in family(pid):
-        try:
+        with contextlib.suppress(OSError, AttributeError):  # it may have ended
             with open("/proc/%d/status" % p) as f:
                 rss += int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
             fds += len(os.listdir("/proc/%d/fd" % p))
-        except (OSError, AttributeError):
-            pass  # it has ended
     return rss, fds
 
 
@@ -254,7 +253,8 @@ class One(threading.Thread):
             elif n == 6:
                 for sig in (signal.SIGSTOP, signal.SIGCONT):
                     for one in family(p.pid):
-                        os.kill(one, sig)
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(one, sig)
                     time.sleep(1)
 
     def growth(self):
