@@ -732,6 +732,39 @@ static void put_off(struct uk_thread *now, siginfo_t *info, ucontext_t *uc)
 	wait_interrupted(now);
 }
 
+static bool computes(const struct carrier *c)
+{
+	const struct uk_vp *vp = load_relaxed(&c->vp);
+
+	if (load_relaxed(&c->ended) || load_relaxed(&c->shut) ||
+	    load_relaxed(&c->in_rt) || load_relaxed(&c->mark))
+		return false;
+	return load_relaxed(&c->hog) ||
+	       (vp && load_relaxed(&vp->owner) == (uintptr_t)c);
+}
+
+/* A kernel thread that waits got SIGPROF. The timer has expired while a thread of the
+ * library ran that blocks it, so the kernel has chosen another one. Natively it would
+ * be one that computes: sends it to a carrier that does. False: there is none. */
+static bool sent_to_running(const struct sigaction *a, const siginfo_t *info)
+{
+	static uint32_t turn;
+	uint32_t n = 0, nth;
+
+	if (info->si_signo != SIGPROF || info->si_code != SI_KERNEL ||
+	    a->sa_flags & (int)SA_RESETHAND)
+		return false;
+	for (const struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
+		n += computes(c);
+	if (!n)
+		return false;
+	nth = fetch_add_relaxed(&turn, 1) % n;
+	for (const struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
+		if (computes(c) && !nth--)
+			return !sys3(SYS_tgkill, sys0(SYS_getpid), c->tid, SIGPROF);
+	return false;
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct uk_thread *now = thread_self();
@@ -747,7 +780,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		on_carrier(now, handler_thread(), &a, info, context);
 	} else if (now && (now->depth || wait_begun(now)) &&
 		   !(SYNCHRONOUS & BIT(sig) && info->si_code > 0)) {
-		put_off(now, info, context);
+		if (!wait_begun(now) || !sent_to_running(&a, info))
+			put_off(now, info, context);
 	} else {
 		call_plain(&a, info, context);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SIGPROF is delivered to a thread that does not block it, and stays pending while all
  * threads block it. This also holds if a thread unblocks it, or a handler is set, only
- * after the signal was sent. */
+ * after the signal was sent. A thread that waits gets no ticks. */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -107,10 +107,39 @@ static void later_handler_gets_ticks(void)
 	printf("ticks in threads that block: %d\n", get(&shuts));
 }
 
+#define MANY_TICKS 100
+
+static void *computes(void *arg)
+{
+	mine = &opens;
+	while (get(&opens) < MANY_TICKS)
+		__asm__ volatile("");
+	return arg;
+}
+
+static void main_gets_no_ticks_while_it_waits(void)
+{
+	pthread_t t[2];
+
+	signal(SIGPROF, on_prof);
+	mine = &shuts;
+	shuts = opens = 0;
+	mask(SIG_UNBLOCK, SIGPROF);
+	t[0] = start(computes, NULL);
+	t[1] = start(computes, NULL);
+	timer(TICK_US);
+	finish(t[0]);
+	finish(t[1]);
+	timer(0);
+	mask(SIG_BLOCK, SIGPROF);
+	CHECK(get(&shuts) <= MANY_TICKS / 20);
+}
+
 int main(void)
 {
 	mask(SIG_BLOCK, SIGPROF);
 	RUN(thread_that_unblocks_gets_ticks);
 	RUN(later_handler_gets_ticks);
+	RUN(main_gets_no_ticks_while_it_waits);
 	return 0;
 }
