@@ -29,7 +29,7 @@
 	} while (0)
 
 /* A system call that no library sees. */
-static inline long raw_call(long n, long a, const void *b, long c)
+static inline long raw_call(long n, long a, void *b, long c)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("syscall"
@@ -40,7 +40,7 @@ static inline long raw_call(long n, long a, const void *b, long c)
 #else
 	register long number __asm__("x8") = n;
 	register long first __asm__("x0") = a;
-	register const void *second __asm__("x1") = b;
+	register void *second __asm__("x1") = b;
 	register long third __asm__("x2") = c;
 
 	__asm__ volatile("svc 0"
