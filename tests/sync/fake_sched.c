@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/at_load.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -362,6 +363,12 @@ int uk_thread_join(uk_thread *t, void **ret)
 		*ret = t->arg;
 	fake_put(f);
 	return 0;
+}
+
+/* (In a static library, a file that nothing calls is left out.) */
+__attribute__((constructor)) static void loaded(void)
+{
+	at_load();
 }
 
 int uk_yield(void)
