@@ -4,12 +4,20 @@
  * that it requested, and overflows when it uses more. */
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "posix.h"
+
+/* A number, because a compiler may take for granted that a pointer into an object stays
+ * in it. */
+static inline void touch(uintptr_t at)
+{
+	*(volatile char *)at = 1;
+}
 
 static void *looks(void *arg)
 {
@@ -22,7 +30,7 @@ static void *looks(void *arg)
 	CHECK(&here >= low && &here < low + size);
 	CHECK(size == (want & ~(size_t)63));
 	/* touch one page near the low end, not all pages */
-	*(volatile char *)(&here - want + 16384) = 1;
+	touch((uintptr_t)&here - want + 16384);
 	return NULL;
 }
 
@@ -48,7 +56,7 @@ static void *overflows(void *arg)
 	char here;
 
 	for (*depth = 256;; *depth += 64)
-		*(volatile char *)(&here - *depth) = 1;
+		touch((uintptr_t)&here - *depth);
 	return arg;
 }
 
