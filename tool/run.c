@@ -30,7 +30,7 @@
 enum { OWN_FAILURE = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
 struct options {
-	const char *vps, *stack, *reactor, *children, *stats;
+	const char *vps, *stack, *reactor, *children, *bind, *stats;
 	bool check, help;
 };
 
@@ -44,6 +44,7 @@ void run_usage(FILE *f)
 	    "  --stack SIZE            default stack size: bytes, or with K or M\n"
 	    "  --reactor uring|epoll   the engine; default: uring if possible\n"
 	    "  --children yes|no       also for programs that it starts; default: yes\n"
+	    "  --bind PATTERN          threads with such a name keep a kernel thread\n"
 	    "  --stats FILE            write the counters to FILE as JSON at exit\n"
 	    "  --check                 only describe PROGRAM; 1: runs natively\n");
 }
@@ -89,12 +90,11 @@ static int parse(struct options *o, int argc, char **argv)
 {
 	OPTIONS(longs, VALUE_OF("vps", 'n'), VALUE_OF("stack", 's'),
 		VALUE_OF("reactor", 'r'), VALUE_OF("children", 'c'),
-		VALUE_OF("stats", 'o'), WORD("check", 'k'));
-	const char **const values[] = { ['n'] = &o->vps,
-					['s'] = &o->stack,
-					['r'] = &o->reactor,
-					['c'] = &o->children,
-					['o'] = &o->stats };
+		VALUE_OF("bind", 'b'), VALUE_OF("stats", 'o'), WORD("check", 'k'));
+	const char **const values[] = {
+		['n'] = &o->vps,      ['s'] = &o->stack, ['r'] = &o->reactor,
+		['c'] = &o->children, ['b'] = &o->bind,  ['o'] = &o->stats
+	};
 	int c;
 
 	optind = 0;
@@ -184,6 +184,7 @@ static void hand_on(const struct options *o)
 	set("UK_STACK", o->stack);
 	set("UK_REACTOR", o->reactor);
 	set("UK_CHILDREN", o->children);
+	set("UK_BIND", o->bind);
 	/* the program may change its directory before it ends */
 	if (o->stats && o->stats[0] != '/' && getcwd(here, sizeof(here))) {
 		snprintf(stats, sizeof(stats), "%s/%s", here, o->stats);

@@ -30,10 +30,14 @@ static long age_ms(const uk_thread_info *i)
 	return (long)(MAX(sys_now() - i->since, 0) / NS_PER_MS);
 }
 
-static void print_thread(int fd, const uk_thread_info *i, bool light)
+static void print_thread(int fd, const uk_thread_info *i, const struct uk_thread *t)
 {
+	const struct thread_ext *e = load_acquire(&t->ext);
+
 	fmt_fd(fd, "  thread %lu \"%s\"%s %s", (unsigned long)i->id, i->name,
-	       light ? " light" : "", i->state);
+	       i->light ? " light" : "", i->state);
+	if (e && load_relaxed(&e->bound))
+		fmt_fd(fd, " bound (%s)", load_relaxed(&e->bound_for));
 	if (i->waits[0])
 		fmt_fd(fd, " on %s", i->waits);
 	if (i->fd >= 0)
@@ -73,7 +77,7 @@ static int dump_one(void *obj, void *arg)
 		fmt_fd(fd, " since %ld ms\n", age_ms(&i));
 		return 0;
 	}
-	print_thread(fd, &i, i.light);
+	print_thread(fd, &i, t);
 	if (load_relaxed(&t->state) == T_PARKED ||
 	    load_relaxed(&t->state) == T_SUSPENDED)
 		frames_of_parked(fd, t);

@@ -105,14 +105,26 @@ struct posix_signals {
 	uint16_t group;               /* lock: see group_join */
 };
 
+/* The kernel's struct sched_attr, up to the fields that apply to all versions. Some
+ * years' headers have none, and others have libc's. */
+struct sched_own {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t deadline[3];
+};
+
 struct posix_thread {
 	struct uk_thread *thread; /* NULL: a kernel thread. Creator, then constant */
 	void *(*fn)(void *);      /* what it runs; the creator's */
 	void *arg;
 	void *result;    /* of pthread_exit; self */
 	uint32_t exited; /* pthread_exit was called; self */
-	uint32_t policy; /* as pthread_setschedparam set it; any thread */
+	uint32_t policy; /* as it was set (pt_policy.c); pt_signal.c's lock to write */
 	int32_t priority;
+	struct sched_own wish; /* if size: what the kernel is to get; the same lock */
+	uint8_t binds;         /* it is to be bound (bound_ask); any thread sets */
 	cpu_set_t
 	    *cpus;   /* affinity that was set, or NULL (pt_tid.c); pt_signal.c's lock */
 	int8_t nice; /* if niced; any thread */
@@ -370,8 +382,19 @@ static inline void posix_kernel_end(const bool *user)
 /* -- pt_bound.c: what Linux keeps for each kernel thread -- */
 
 /* The caller is about to set such state: a user thread is bound to its kernel thread.
- * False, with ENOMEM: it must not set it. */
-bool posix_apart(void);
+ * why: a constant, for dumps. False, with errno: it must not set it. */
+bool posix_apart(const char *why);
+/* Under pt_signal.c's lock: pt, a user thread that lives, is to be bound. The caller
+ * calls bound_own outside the lock, in case it is pt. */
+void bound_ask(struct posix_thread *pt);
+/* Outside the lock and the runtime: binds the caller if it was asked to. */
+void bound_own(void);
+/* Under the lock: the kernel's id of a user thread that is bound, and lives; else 0. */
+int bound_tid(const struct posix_thread *pt);
+/* Writes which threads were bound, as members of a JSON object; returns the length. */
+size_t bound_json(char *to, size_t room);
+/* Outside the lock: pt has got this name. UK_BIND may say that it is to be bound. */
+void bound_named(struct posix_thread *pt, const char *name);
 /* The same before system call n, if it sets such state. False: the call must not be
  * made. */
 bool bound_syscall(long n, long *a);

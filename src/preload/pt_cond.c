@@ -157,7 +157,7 @@ static NOINLINE int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared
 	lock_leave(m);
 	s.out = true;
 	do
-		why = wait_park(t, s.n.token, deadline);
+		why = wait_park(s.n.thread, s.n.token, deadline);
 	while (why == WAKE_SIGNAL && goes_on(&s));
 	signalled = cond_settle(&s.cond, &s.n, why, &s.woken);
 	rt_exit();

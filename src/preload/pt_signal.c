@@ -505,8 +505,9 @@ static void deliver(void *context)
 		posix_cancel_now(context);
 		return;
 	}
-	was = context ? handler_begin() : NULL;
 	thread_signals_seen(handler_thread());
+	bound_own();
+	was = context ? handler_begin() : NULL;
 	cpu_timers_own();
 	while (next_signal(s, &info, &a)) {
 		enum what what = what_of(&a, info.si_signo);

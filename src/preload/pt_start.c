@@ -7,6 +7,7 @@
  *
  *   UK_STACK     becomes libc's default stack size, so that a program which asks libc
  *                for the default, and makes a thread of that size, gets it
+ *   UK_BIND      is read by pt_bound.c
  *   UK_CHILDREN  no: removes our library from LD_PRELOAD. The programs that this one
  *                starts are native, and so is this one after an exec
  *   UK_STATS     is for the process UK_RUN, through all of its execs, and not for
@@ -87,6 +88,8 @@ static size_t stats_json(char *to, size_t room)
 	X(spares, "")
 	X(stacks, "")
 #undef X
+	n += (size_t)snprintf(to + n, room - n, ",");
+	n += bound_json(to + n, room - n);
 	return n + (size_t)snprintf(to + n, room - n, "\n}\n");
 }
 

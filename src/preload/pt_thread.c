@@ -135,6 +135,7 @@ static void *posix_main(void *arg)
 	(void)arg;
 	if (!libc_sigsetjmp((struct __jmp_buf_tag *)(void *)buf.__cancel_jmp_buf, 0)) {
 		__pthread_register_cancel(&buf);
+		bound_own();
 		self->result = self->fn(self->arg);
 		self->exited = 1;
 	}
@@ -179,16 +180,6 @@ static bool own_stack(const pthread_attr_t *a, struct birth *b)
 	return true;
 }
 
-/* The kernel does not act on a user thread's priority: it is only remembered. */
-static int sched_check(int policy, const struct sched_param *param)
-{
-	int low = sched_get_priority_min(policy), high = sched_get_priority_max(policy);
-
-	return low < 0 || param->sched_priority < low || param->sched_priority > high
-		   ? EINVAL
-		   : 0;
-}
-
 static int bind_check(const cpu_set_t *set)
 {
 	cpu_set_t may;
@@ -211,7 +202,7 @@ static int plan_rights(struct plan *p, const pthread_attr_t *a)
 	p->explicit = inherit == PTHREAD_EXPLICIT_SCHED;
 	p->masked = !pthread_attr_getsigmask_np(a, &p->mask);
 	if (p->explicit)
-		r = sched_check(p->policy, &p->param);
+		r = policy_check(p->policy, p->param.sched_priority);
 	p->bound = !pthread_attr_getaffinity_np(a, sizeof(p->cpus), &p->cpus) &&
 		   CPU_COUNT(&p->cpus) < CPU_SETSIZE; /* all CPUs: none was set */
 	if (!r && p->bound)
@@ -260,7 +251,7 @@ static int plan_make(struct plan *p, const pthread_attr_t *a)
  * nothing else). */
 static char program_name[NAME_SIZE];
 
-static void name_begins(struct uk_thread *t)
+static void name_begins(struct posix_thread *pt)
 {
 	const struct uk_thread *me = handler_thread();
 	char name[NAME_SIZE] = "";
@@ -270,7 +261,8 @@ static void name_begins(struct uk_thread *t)
 	else
 		sys2(SYS_prctl, PR_GET_NAME, name);
 	if (name[0] && strcmp(name, program_name) != 0)
-		uk_thread_set_name(t, name);
+		uk_thread_set_name(pt->thread, name);
+	bound_named(pt, name[0] ? name : program_name);
 }
 
 static void name_program(void)
@@ -347,12 +339,16 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 
 	if (unlikely(posix_self_tls.apart))
 		return create_apart(th, a, fn, arg);
+	if (unlikely(!program_name[0])) {
+		name_program();
+		policy_learn();
+	}
 	r = plan_make(&p, a);
 	if (r)
 		return r;
+	if (p.explicit && policy_apart(p.policy, p.param.sched_priority))
+		return create_apart(th, a, fn, arg);
 	p.birth.block = &block;
-	if (unlikely(!program_name[0]))
-		name_program();
 	signals_begin();
 	p.attr.flags |= UK_ATTR_SUSPENDED;
 	r = thread_bear(&t, &p.attr, &p.birth, posix_main, NULL);
@@ -366,11 +362,10 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	*pt = (struct posix_thread){
 		.thread = t, .fn = fn, .arg = arg, .tid = (uint32_t)tls_tid(block)
 	};
-	pt->policy = p.explicit ? (uint32_t)p.policy : SCHED_OTHER;
-	pt->priority = p.explicit ? p.param.sched_priority : 0;
+	policy_begins(pt, p.explicit ? &p.policy : NULL, p.param.sched_priority);
 	fetch_add_relaxed(&alive, 1);
-	name_begins(t);
 	signals_born(pt, p.masked ? &p.mask : NULL);
+	name_begins(pt);
 	if (p.bound)
 		pthread_setaffinity_np(*th, sizeof(p.cpus), &p.cpus);
 	uk_thread_resume(t);
@@ -484,12 +479,19 @@ LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 LIBC_API int pthread_setname_np(pthread_t th, const char *name)
 {
 	struct uk_thread *t = posix_thread(th);
+	int r;
 
 	if (is_kernels(th))
 		return NEXT(pthread_setname_np)(th, name);
 	if (strlen(name) > 15)
 		return ERANGE;
-	return t ? -uk_thread_set_name(t, name) : ESRCH;
+	if (!t)
+		return ESRCH;
+	r = uk_thread_set_name(t, name);
+	bound_named(posix_of(th), name);
+	if (posix_of(th) == &posix_self_tls && sched_bound())
+		sys2(SYS_prctl, PR_SET_NAME, name);
+	return -r;
 }
 
 LIBC_API int pthread_getname_np(pthread_t th, char *name, size_t n)
@@ -506,39 +508,6 @@ LIBC_API int pthread_getname_np(pthread_t th, char *name, size_t n)
 	if (!name[0])
 		strcpy(name, program_name);
 	return 0;
-}
-
-LIBC_API int pthread_setschedparam(pthread_t th, int policy,
-				   const struct sched_param *param)
-{
-	int r;
-
-	if (is_kernels(th))
-		return NEXT(pthread_setschedparam)(th, policy, param);
-	r = sched_check(policy, param);
-	if (r)
-		return r;
-	posix_of(th)->policy = (uint32_t)policy;
-	posix_of(th)->priority = param->sched_priority;
-	return 0;
-}
-
-LIBC_API int pthread_getschedparam(pthread_t th, int *policy, struct sched_param *param)
-{
-	if (is_kernels(th))
-		return NEXT(pthread_getschedparam)(th, policy, param);
-	*policy = (int)posix_of(th)->policy;
-	param->sched_priority = posix_of(th)->priority;
-	return 0;
-}
-
-LIBC_API int pthread_setschedprio(pthread_t th, int priority)
-{
-	struct sched_param param = { .sched_priority = priority };
-
-	if (is_kernels(th))
-		return NEXT(pthread_setschedprio)(th, priority);
-	return pthread_setschedparam(th, (int)posix_of(th)->policy, &param);
 }
 
 LIBC_API int sched_yield(void)

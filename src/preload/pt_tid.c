@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_tid.c - Linux calls that name a thread by its gettid(), or the caller by 0. They
  * have to mean a user thread, and not the carrier that it is on now, which runs others
- * later. What they set is remembered for the thread, and not acted upon. This holds for
- * libc's functions and for syscall(2); for the program's first thread the calls are the
- * kernel's.
+ * later. What they set is remembered for the thread, and not acted upon, unless the
+ * thread is bound (pt_bound.c). This holds for libc's functions and for syscall(2); for
+ * the program's first thread the calls are the kernel's. Policies are in pt_policy.c.
  *
  * A thread that lowers a nice value needs permission. The kernel is asked by lowering
  * that of the carrier and raising it back at once, which is always allowed. */
@@ -35,34 +35,6 @@ static struct posix_thread *who(long id, bool *gone)
 	th = posix_by_tid(id);
 	*gone = !th;
 	return th ? posix_of(th) : NULL;
-}
-
-static pthread_t thread_of(const struct posix_thread *pt)
-{
-	return (pthread_t)pt->thread->tp;
-}
-
-/* ---- policy ---- */
-
-static long set_policy(struct posix_thread *pt, int policy,
-		       const struct sched_param *param)
-{
-	if (!param || policy < 0)
-		return -EINVAL;
-	if (!posix_readable(param, sizeof(*param)))
-		return -EFAULT;
-	return -pthread_setschedparam(thread_of(pt), policy & ~SCHED_RESET_ON_FORK,
-				      param);
-}
-
-static long get_param(const struct posix_thread *pt, struct sched_param *param)
-{
-	if (!param)
-		return -EINVAL;
-	if (!posix_readable(param, sizeof(*param)))
-		return -EFAULT;
-	param->sched_priority = pt->priority;
-	return 0;
 }
 
 /* ---- affinity ---- */
@@ -138,14 +110,16 @@ static long set_processors(struct posix_thread *pt, size_t n, const cpu_set_t *s
 	bool in = signals_enter();
 	if (signals_lives(pt))
 		mine = give_processors(pt, mine);
+	if (bound_tid(pt))
+		r = sys3(SYS_sched_setaffinity, bound_tid(pt), sizeof(both), &both);
 	signals_leave(in);
 	free(mine);
-	return 0;
+	return MIN(r, 0);
 }
 
 /* ---- the nice value ---- */
 
-static int nice_of(const struct posix_thread *pt)
+int tid_nice(const struct posix_thread *pt)
 {
 	return pt->niced ? pt->nice
 			 : NICE_ZERO - (int)sys2(SYS_getpriority, PRIO_PROCESS,
@@ -162,80 +136,23 @@ static long may_lower(int to)
 	return r;
 }
 
-static long set_nice(struct posix_thread *pt, int to)
+long tid_set_nice(struct posix_thread *pt, int to)
 {
 	long r = 0;
+	int tid;
 
 	to = MAX(MIN(to, NICE_ZERO - 1), -NICE_ZERO);
-	if (to < nice_of(pt))
+	bool in = signals_enter();
+	tid = bound_tid(pt);
+	if (tid)
+		r = sys3(SYS_setpriority, PRIO_PROCESS, tid, to);
+	signals_leave(in);
+	if (!tid && to < tid_nice(pt))
 		r = may_lower(to);
 	if (r)
 		return r;
 	pt->nice = (int8_t)to;
 	pt->niced = true;
-	return 0;
-}
-
-/* ---- policy and nice value in one ---- */
-
-/* The kernel's struct sched_attr, up to the fields that apply to a user thread. Some
- * years' headers have none, and others have libc's. */
-struct attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t deadline[3];
-};
-
-#define KEEP_POLICY 0x08
-#define KEEP_PARAMS 0x10
-#define KNOWN_FLAGS 0x7f
-
-static bool is_fair(int policy)
-{
-	return policy == SCHED_OTHER || policy == SCHED_BATCH;
-}
-
-static long set_attr(struct posix_thread *pt, struct attr *a, unsigned flags)
-{
-	struct sched_param param = { .sched_priority = pt->priority };
-	int policy;
-	long r = 0;
-
-	if (!a || flags)
-		return -EINVAL;
-	if (!posix_readable(a, sizeof(a->size)))
-		return -EFAULT;
-	if ((a->size && a->size < sizeof(*a)) || a->size > PAGE) {
-		a->size = sizeof(*a);
-		return -E2BIG;
-	}
-	if (!posix_readable(a, MAX(a->size, sizeof(*a))))
-		return -EFAULT;
-	policy = (int)(a->flags & KEEP_POLICY ? pt->policy : a->policy);
-	if (policy < 0 || a->flags & ~(uint64_t)KNOWN_FLAGS)
-		return -EINVAL;
-	if (!(a->flags & KEEP_PARAMS)) {
-		param.sched_priority = (int)a->priority;
-		if (is_fair(policy) && a->priority == 0)
-			r = set_nice(pt, a->nice);
-	}
-	return r ? -EPERM : -pthread_setschedparam(thread_of(pt), policy, &param);
-}
-
-/* The kernel checks the arguments, and answers for the carrier; then our values replace
- * its. */
-static long get_attr(const struct posix_thread *pt, struct attr *a, unsigned size,
-		     unsigned flags)
-{
-	long r = sys4(SYS_sched_getattr, 0, a, size, flags);
-
-	if (r)
-		return r;
-	a->policy = pt->policy;
-	a->priority = (uint32_t)pt->priority;
-	a->nice = is_fair((int)pt->policy) ? nice_of(pt) : 0;
 	return 0;
 }
 
@@ -249,14 +166,14 @@ static long set_name(const struct posix_thread *pt, const char *from)
 		return -EFAULT;
 	strncpy(name, from, sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
-	return uk_thread_set_name(pt->thread, name);
+	return -pthread_setname_np((pthread_t)pt->thread->tp, name);
 }
 
 static long get_name(const struct posix_thread *pt, char *to)
 {
 	if (!to || !posix_readable(to, NAME_SIZE))
 		return -EFAULT;
-	return -pthread_getname_np(thread_of(pt), to, NAME_SIZE);
+	return -pthread_getname_np((pthread_t)pt->thread->tp, to, NAME_SIZE);
 }
 
 /* ---- all of them ---- */
@@ -291,27 +208,27 @@ static long answer(struct posix_thread *pt, long n, const long *a)
 
 	switch (n) {
 	case SYS_sched_setscheduler:
-		return set_policy(pt, (int)a[1], p2);
+		return policy_set(pt, (int)a[1], p2);
 	case SYS_sched_getscheduler:
-		return (long)pt->policy;
+		return (long)load_relaxed(&pt->policy);
 	case SYS_sched_setparam:
-		return set_policy(pt, (int)pt->policy, p1);
+		return policy_set(pt, (int)load_relaxed(&pt->policy), p1);
 	case SYS_sched_getparam:
-		return get_param(pt, p1);
+		return policy_get_param(pt, p1);
 	case SYS_sched_rr_get_interval:
 		return sys2(n, 0, p1);
 	case SYS_sched_setattr:
-		return set_attr(pt, p1, (unsigned)a[2]);
+		return policy_set_attr(pt, p1, (unsigned)a[2]);
 	case SYS_sched_getattr:
-		return get_attr(pt, p1, (unsigned)a[2], (unsigned)a[3]);
+		return policy_get_attr(pt, p1, (unsigned)a[2], (unsigned)a[3]);
 	case SYS_sched_setaffinity:
 		return set_processors(pt, (size_t)a[1], p2);
 	case SYS_sched_getaffinity:
 		return get_processors(pt, (size_t)a[1], p2);
 	case SYS_setpriority:
-		return set_nice(pt, (int)a[2]);
+		return tid_set_nice(pt, (int)a[2]);
 	case SYS_getpriority:
-		return NICE_ZERO - nice_of(pt);
+		return NICE_ZERO - tid_nice(pt);
 	default:
 		return a[0] == PR_SET_NAME ? set_name(pt, p1) : get_name(pt, p1);
 	}
@@ -357,6 +274,10 @@ void tid_died(struct posix_thread *pt)
 
 LIBC_API int sched_setscheduler(pid_t id, int policy, const struct sched_param *param)
 {
+	long a[] = { id, policy };
+
+	if (!posix_signalled() && !bound_syscall(SYS_sched_setscheduler, a))
+		return -1;
 	return (int)OURS_OR(SYS_sched_setscheduler,
 			    NEXT(sched_setscheduler)(id, policy, param), id, policy,
 			    P(param));
@@ -390,6 +311,10 @@ LIBC_API int sched_rr_get_interval(pid_t id, struct timespec *ts)
 struct sched_attr;
 LIBC_API int sched_setattr(pid_t id, struct sched_attr *attr, unsigned flags)
 {
+	long a[] = { id, P(attr) };
+
+	if (!posix_signalled() && !bound_syscall(SYS_sched_setattr, a))
+		return -1;
 	return (int)OURS_OR(SYS_sched_setattr,
 			    posix_result(sys3(SYS_sched_setattr, id, attr, flags)), id,
 			    P(attr), flags);
@@ -471,7 +396,7 @@ LIBC_API int nice(int more)
 
 	if (!pt)
 		return NEXT(nice)(more);
-	r = set_nice(pt, nice_of(pt) + MAX(MIN(more, 40), -40));
+	r = tid_set_nice(pt, tid_nice(pt) + MAX(MIN(more, 40), -40));
 	return r ? (int)posix_result(r == -EACCES ? -EPERM : r) : pt->nice;
 }
 

@@ -21,5 +21,26 @@ bool timer_call(long n, const long *a, long *r);
 int clock_counts(clockid_t clock, uint32_t *tid);
 /* Frees what is remembered for a thread that ends. */
 void tid_died(struct posix_thread *pt);
+int tid_nice(const struct posix_thread *pt);
+long tid_set_nice(struct posix_thread *pt, int to);
+
+/* -- pt_policy.c -- */
+
+/* What the calls about a policy give for a user thread; as the system calls. */
+long policy_set(struct posix_thread *pt, int policy, const struct sched_param *param);
+long policy_get_param(const struct posix_thread *pt, struct sched_param *param);
+long policy_set_attr(struct posix_thread *pt, struct sched_own *from, unsigned flags);
+long policy_get_attr(struct posix_thread *pt, struct sched_own *a, unsigned size,
+		     unsigned flags);
+/* 0 or EINVAL. */
+int policy_check(int policy, int priority);
+/* Called once, before the first user thread. */
+void policy_learn(void);
+/* Must a thread that is created with this policy be a kernel thread? */
+bool policy_apart(int policy, int priority);
+/* pt begins with this policy; NULL: with its creator's. */
+void policy_begins(struct posix_thread *pt, const int *policy, int priority);
+/* The caller is bound: the kernel gets what was wished for it. */
+void policy_wished(struct posix_thread *self);
 
 #endif

@@ -113,8 +113,12 @@ static void carrier_loop(struct carrier *c)
 {
 	for (;;) {
 		if (!c->vp) {
-			if (unlikely(c->dedicated))
-				return;
+			if (unlikely(c->dedicated)) {
+				if (!c->bound_to)
+					return;
+				guest_wait(c);
+				continue;
+			}
 			handoff_wait(c);
 		}
 		dispatch(c);
@@ -264,6 +268,7 @@ static struct carrier *carrier_anew(void)
 	c->mark = c->deferred = c->bound = 0;
 	c->deaf_until = 0;
 	c->dedicated = false;
+	c->comes = NULL;
 	carrier_init(c, NULL);
 	return c;
 }

@@ -187,6 +187,16 @@ static void leave(struct uk_thread *t)
 		signals_deliver(t);
 }
 
+/* The same for a caller that is no handler, so t may move to another carrier. */
+static void leave_home(struct uk_thread *t)
+{
+	leave_deferred(t);
+	if (unlikely(thread_asked(t, ASK_HOME)))
+		guest_home(t);
+	if (unlikely(thread_asked(t, ASK_SIGNAL)))
+		signals_deliver(t);
+}
+
 COLD void exit_slow(struct uk_thread *t)
 {
 #if UK_CHECKS
@@ -195,7 +205,7 @@ COLD void exit_slow(struct uk_thread *t)
 		lose_vp(t);
 	}
 #endif
-	leave(t);
+	leave_home(t);
 }
 
 void leave_staying(struct uk_thread *t)
@@ -299,11 +309,9 @@ void block_begin(struct uk_thread *t, bool release)
 		bell_mute(c);
 		vp_give(vp);
 	}
-	leave_deferred(t);
+	leave_home(t);
 	/* not c: a handler may have entered meanwhile, and moved t */
 	handoff_out(t->carrier);
-	if (unlikely(thread_asked(t, ASK_SIGNAL)))
-		signals_deliver(t);
 }
 
 void block_end(struct uk_thread *t)

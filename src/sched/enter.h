@@ -8,10 +8,10 @@
 #include "sched/handoff.h"
 
 /* t has come back to its carrier and is in the runtime. If it has signals, it handles
- * them when it leaves. */
+ * them when it leaves; if it is away, it then returns to its own carrier. */
 INLINE void signals_arrived(const struct uk_thread *t)
 {
-	if (unlikely(thread_asked(t, ASK_SIGNAL)))
+	if (unlikely(thread_asked(t, ASK_SIGNAL | ASK_HOME)))
 		store_relaxed(&t->carrier->deferred, 1);
 }
 

@@ -279,6 +279,8 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 		bump(&c->vp->count.returns, 1);
 		return;
 	}
+	if (unlikely(c->bound_to == t))
+		guest_away(t);
 	switch_to(c, t, &c->disp, POST_RETURN);
 	bump(&t->carrier->vp->count.returns, 1);
 }

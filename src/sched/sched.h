@@ -233,8 +233,9 @@ struct uk_thread *handler_begin(void);
 void handler_end(struct uk_thread *t);
 /* Binds the calling user thread and its kernel thread to each other; its calls
  * are then those of a kernel thread. No effect on a kernel thread. In a handler: binds
- * the thread that it interrupted. 0 or -ENOMEM. */
-int sched_bind(void);
+ * the thread that it interrupted. why: a constant, for dumps. 0, -ENOMEM, or in a
+ * handler -EAGAIN: it cannot be done at this instruction. */
+int sched_bind(const char *why);
 /* Is the caller bound? */
 bool sched_bound(void);
 /* t is cancelled: if it is bound, its wait as a guest ends, too. Called in the

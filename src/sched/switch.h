@@ -95,6 +95,8 @@ INLINE void finish_switch(struct carrier *c)
 		enqueue(c->vp, t, false);
 	} else if (action == POST_EXIT || action == POST_EXIT_JOINED) {
 		thread_reap(c->vp, t, action == POST_EXIT_JOINED);
+	} else if (unlikely(action == POST_HOME)) {
+		guest_send(t);
 	} else if (action != POST_NONE) { /* POST_RETURN, POST_MIGRATE */
 		queue_anywhere(t);
 	}

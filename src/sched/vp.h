@@ -154,7 +154,8 @@ enum post {
 	POST_EXIT,
 	POST_EXIT_JOINED,
 	POST_RETURN,
-	POST_MIGRATE
+	POST_MIGRATE,
+	POST_HOME
 };
 
 struct carrier {
@@ -193,6 +194,8 @@ struct carrier {
 	bool listed;    /* it is in carriers_all; itself */
 	/* the thread that it is dedicated to, until that ends; itself */
 	struct uk_thread *bound_to;
+	/* that thread, when it comes back to it; handoff.c's lock */
+	struct uk_thread *comes;
 	/* its perf ring (mute.h): the monitor sets the pointer; itself and the monitor
 	 * write to the ring */
 	struct perf_event_mmap_page *bell;
@@ -299,6 +302,15 @@ void carriers_init(void); /* sets how many spares are made ahead, and the cap */
 void carrier_no_hog(struct carrier *c);
 /* guest.c; called by c itself. NULL: no memory */
 struct uk_thread *carrier_guest(struct carrier *c);
+/* t, a bound thread, is in the runtime as the user thread that it was. It goes on on
+ * another carrier. */
+void guest_away(struct uk_thread *t);
+/* t, bound and outside the runtime, is a guest again when this returns. guest_send: its
+ * context is saved; called on the carrier that it leaves. guest_wait: c's dispatcher
+ * waits for it, runs it, and returns when it is away again or has ended. */
+void guest_home(struct uk_thread *t);
+void guest_send(struct uk_thread *t);
+void guest_wait(struct carrier *c);
 /* called by c itself, in the runtime, without a lock */
 void run_deferred(struct carrier *c);
 void maker_defer(void); /* in a signal handler: asks the maker to call deferred_wake */

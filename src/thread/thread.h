@@ -95,9 +95,11 @@ enum wait_kind {
 #define WAKE_SIGNAL 3u /* a signal handler is to run; preload library only */
 
 /* Why a thread is asked to leave its waits. With ASK_SIGNAL it also calls
- * thread_signals, when it next leaves the runtime or where it is (preload/pt_interrupt.c). */
+ * thread_signals, when it next leaves the runtime or where it is (preload/pt_interrupt.c).
+ * With ASK_HOME it returns to its own carrier when it leaves (sched/guest.c). */
 #define ASK_CANCEL ((uint8_t)1)
 #define ASK_SIGNAL ((uint8_t)2)
+#define ASK_HOME ((uint8_t)4)
 
 /* Suspension, bits of t->susp: ASKED by uk_thread_suspend, LOOK by a dump or the
  * keeper, which use the thread's stack. While one of them is set, code that would queue
@@ -130,6 +132,9 @@ struct thread_ext {
 	uint32_t *key_gen;
 	unsigned nkeys;
 	size_t own_stack; /* size of a stack that the program provided */
+	/* the kernel thread that it is bound to, or NULL, and for what: sched/guest.c */
+	struct carrier *bound;
+	const char *bound_for;
 };
 
 /* The CPU time that carriers have spent with a thread: preload/pt_cputime.c. */
@@ -267,7 +272,13 @@ uint64_t thread_new_ids(unsigned n); /* first of n fresh ids */
 /* slab_walk over all descriptors, for layers that do not know slabs. */
 int thread_walk(int (*fn)(void *t, void *arg), void *arg);
 struct thread_ext *thread_ext(struct uk_thread *t); /* self only; NULL = no memory */
-void thread_run_cleanups(struct uk_thread *t);      /* self; cleanups, then keys */
+static inline struct carrier *thread_bound(const struct uk_thread *t)
+{
+	const struct thread_ext *e = load_acquire(&t->ext);
+
+	return e ? load_acquire(&e->bound) : NULL;
+}
+void thread_run_cleanups(struct uk_thread *t); /* self; cleanups, then keys */
 void thread_free_ext(struct uk_thread *t);
 const char *thread_wait_name(unsigned wkind);
 const char *thread_state_name(unsigned state);

@@ -225,6 +225,12 @@ def stats(tmp):
     with open(path) as f:
         s = json.load(f)
     check("--stats: counts the process, also after an exec", s["creates"] == 1, s)
+    check("no thread is bound", s["bound_threads"] == 0 and s["bound"] == [], s)
+    uk("--stats", path, "--bind", "a*[12]", PROBE, "named", "audio", "a2", 'a"1', "b1")
+    with open(path) as f:
+        s = json.load(f)
+    check("--bind: the threads with such a name", s["bound_threads"] == 2 and s["bound"] == [
+        {"name": name, "why": "UK_BIND"} for name in ("a2", "a?1")], s)
 
 
 def asks_once(tmp):

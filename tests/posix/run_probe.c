@@ -34,6 +34,24 @@ static void *stack(void *arg)
 	return NULL;
 }
 
+static void *is_named(void *name)
+{
+	return pthread_setname_np(pthread_self(), name) ? NULL : name;
+}
+
+static int named(char **names)
+{
+	for (; *names; names++) {
+		pthread_t t;
+		void *r;
+
+		if (pthread_create(&t, NULL, is_named, *names) || pthread_join(t, &r) ||
+		    r != *names)
+			return 1;
+	}
+	return 0;
+}
+
 #define ROUNDS 1000
 
 static int ends[2];
@@ -150,6 +168,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "thread"))
 		return in_thread(whose);
+	if (!strcmp(what, "named"))
+		return named(argv + 2);
 	if (!strcmp(what, "stack"))
 		return in_thread(stack);
 	by_read = !strcmp(what, "read");

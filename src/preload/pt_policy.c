@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pt_policy.c - the scheduling policy and priority of a user thread.
+ *
+ *   FIFO, RR, DEADLINE     the kernel acts on them: the thread is bound to its kernel
+ *                          thread (pt_bound.c), which gets them
+ *   OTHER, BATCH, IDLE     remembered, as long as the thread is not bound
+ *
+ * A thread that is created with such a policy of its own (PTHREAD_EXPLICIT_SCHED) is
+ * made by libc, as a kernel thread. One that inherits it is created by a bound thread,
+ * and so is a kernel thread, too.
+ *
+ * Whether the caller may set a policy only the kernel can tell: the caller's kernel
+ * thread gets it for a moment. If that is allowed, a thread that is not bound yet is
+ * asked to bind itself; its kernel thread then gets the policy.
+ *
+ * If the process was started with such a policy (chrt), carriers have it, too. Then
+ * each thread that is to have another one is bound. */
+#include <limits.h>
+#include <sched.h>
+
+#include "base/sys.h"
+#include "preload/pt_calls.h"
+#include "preload/pt_signal.h"
+#include "preload/pt_tid.h"
+
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE 6
+#endif
+#define KEEP_POLICY 0x08
+#define KEEP_PARAMS 0x10
+#define RESET_ON_FORK 0x01
+#define KNOWN_FLAGS 0x7f
+
+static struct sched_own base; /* of carriers; set before there are user threads */
+
+static bool is_fair(uint32_t policy)
+{
+	return policy == SCHED_OTHER || policy == SCHED_BATCH;
+}
+
+static bool is_real_time(uint32_t policy)
+{
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
+void policy_learn(void)
+{
+	if (sys4(SYS_sched_getattr, 0, &base, sizeof(base), 0))
+		base.policy = SCHED_OTHER; /* a filter refuses */
+}
+
+/* Must a thread with this policy be bound? */
+static bool kernel_acts(uint32_t policy)
+{
+	return is_real_time(policy) || is_real_time(base.policy);
+}
+
+bool policy_apart(int policy, int priority)
+{
+	return kernel_acts((uint32_t)policy) &&
+	       ((uint32_t)policy != base.policy || (uint32_t)priority != base.priority);
+}
+
+void policy_begins(struct posix_thread *pt, const int *policy, int priority)
+{
+	const struct posix_thread *me = &posix_self_tls;
+
+	if (policy) {
+		pt->policy = (uint32_t)*policy;
+		pt->priority = priority;
+	} else {
+		pt->policy = me->thread ? me->policy : base.policy;
+		pt->priority = me->thread ? me->priority : (int32_t)base.priority;
+	}
+}
+
+int policy_check(int policy, int priority)
+{
+	int low = sched_get_priority_min(policy), high = sched_get_priority_max(policy);
+
+	return low < 0 || priority < low || priority > high ? EINVAL : 0;
+}
+
+/* ---- set ---- */
+
+/* 0, or why the kernel would not give the caller this. RESET_ON_FORK is left out,
+ * because not everybody may undo it. */
+static long kernel_would(const struct sched_own *a)
+{
+	struct sched_own had, get = *a;
+	long r = sys4(SYS_sched_getattr, 0, &had, sizeof(had), 0);
+
+	if (r)
+		return r;
+	get.flags &= ~(uint64_t)RESET_ON_FORK;
+	r = sys3(SYS_sched_setattr, 0, &get, 0);
+	if (!r)
+		sys3(SYS_sched_setattr, 0, &had, 0);
+	return r;
+}
+
+/* Under the lock. */
+static void remember(struct posix_thread *pt, const struct sched_own *a)
+{
+	store_relaxed(&pt->policy, a->policy);
+	store_relaxed(&pt->priority, (int32_t)a->priority);
+}
+
+/* pt gets a, once it is bound. */
+static void wish(struct posix_thread *pt, const struct sched_own *a)
+{
+	bool in = signals_enter();
+
+	remember(pt, a);
+	if (signals_lives(pt)) {
+		pt->wish = *a;
+		bound_ask(pt);
+	}
+	signals_leave(in);
+	bound_own();
+}
+
+/* True: pt is bound, and *r is what the kernel said. */
+static bool told_kernel(struct posix_thread *pt, const struct sched_own *a, long *r)
+{
+	int tid;
+
+	bool in = signals_enter();
+	tid = bound_tid(pt);
+	if (tid) {
+		*r = sys3(SYS_sched_setattr, tid, a, 0);
+		if (!*r)
+			remember(pt, a);
+	}
+	signals_leave(in);
+	return tid;
+}
+
+static long change(struct posix_thread *pt, struct sched_own *a)
+{
+	long r = 0;
+
+	a->size = sizeof(*a);
+	if (told_kernel(pt, a, &r))
+		return r;
+	if (kernel_acts(a->policy)) {
+		r = kernel_would(a);
+		if (!r)
+			wish(pt, a);
+		return r;
+	}
+	if (policy_check((int)a->policy, (int)a->priority))
+		return -EINVAL;
+	bool in = signals_enter();
+	remember(pt, a);
+	signals_leave(in);
+	return 0;
+}
+
+void policy_wished(struct posix_thread *self)
+{
+	struct sched_own a;
+
+	bool in = signals_enter();
+	a = self->wish;
+	self->wish.size = 0;
+	signals_leave(in);
+	if (a.size)
+		sys3(SYS_sched_setattr, 0, &a, 0);
+}
+
+long policy_set(struct posix_thread *pt, int policy, const struct sched_param *param)
+{
+	struct sched_own a = { .policy = (uint32_t)(policy & ~SCHED_RESET_ON_FORK) };
+
+	if (!param || policy < 0)
+		return -EINVAL;
+	if (!posix_readable(param, sizeof(*param)))
+		return -EFAULT;
+	if (policy & SCHED_RESET_ON_FORK)
+		a.flags = RESET_ON_FORK;
+	a.priority = (uint32_t)param->sched_priority;
+	if (is_fair(a.policy))
+		a.nice = tid_nice(pt);
+	return change(pt, &a);
+}
+
+long policy_get_param(const struct posix_thread *pt, struct sched_param *param)
+{
+	if (!param)
+		return -EINVAL;
+	if (!posix_readable(param, sizeof(*param)))
+		return -EFAULT;
+	param->sched_priority = load_relaxed(&pt->priority);
+	return 0;
+}
+
+/* ---- policy and nice value in one ---- */
+
+/* 0, or what is wrong with from; else *a is a copy. As in the kernel. */
+static long read_attr(struct sched_own *from, unsigned flags, struct sched_own *a)
+{
+	if (!from || flags)
+		return -EINVAL;
+	if (!posix_readable(from, sizeof(from->size)))
+		return -EFAULT;
+	if ((from->size && from->size < sizeof(*a)) || from->size > PAGE) {
+		from->size = sizeof(*a);
+		return -E2BIG;
+	}
+	if (!posix_readable(from, MAX(from->size, sizeof(*a))))
+		return -EFAULT;
+	*a = *from;
+	return a->flags & ~(uint64_t)KNOWN_FLAGS ? -EINVAL : 0;
+}
+
+long policy_set_attr(struct posix_thread *pt, struct sched_own *from, unsigned flags)
+{
+	struct sched_own a;
+	long r = read_attr(from, flags, &a);
+
+	if (r)
+		return r;
+	if (a.flags & KEEP_POLICY)
+		a.policy = load_relaxed(&pt->policy);
+	if (a.policy > INT_MAX)
+		return -EINVAL;
+	if (a.flags & KEEP_PARAMS) {
+		a.priority = (uint32_t)load_relaxed(&pt->priority);
+		a.nice = tid_nice(pt);
+	} else if (is_fair(a.policy) && !a.priority && tid_set_nice(pt, a.nice)) {
+		return -EPERM;
+	}
+	a.flags &= ~(uint64_t)(KEEP_POLICY | KEEP_PARAMS);
+	return change(pt, &a);
+}
+
+/* The kernel checks the arguments, and answers for the carrier; then our values replace
+ * its, unless the carrier is the thread's own. */
+long policy_get_attr(struct posix_thread *pt, struct sched_own *a, unsigned size,
+		     unsigned flags)
+{
+	int tid;
+	long r;
+
+	bool in = signals_enter();
+	tid = bound_tid(pt);
+	signals_leave(in);
+	r = sys4(SYS_sched_getattr, tid, a, size, flags);
+	if (r || tid)
+		return r;
+	a->policy = load_relaxed(&pt->policy);
+	a->priority = (uint32_t)load_relaxed(&pt->priority);
+	a->nice = is_fair(a->policy) ? tid_nice(pt) : 0;
+	return 0;
+}
+
+/* ---- libc's names; the others are in pt_tid.c ---- */
+
+static bool is_kernels(pthread_t th)
+{
+	return !posix_of(th)->thread;
+}
+
+LIBC_API int pthread_setschedparam(pthread_t th, int policy,
+				   const struct sched_param *param)
+{
+	long a[] = { 0, policy };
+
+	if (!is_kernels(th))
+		return -(int)policy_set(posix_of(th), policy, param);
+	if (pthread_equal(th, pthread_self()) &&
+	    !bound_syscall(SYS_sched_setscheduler, a))
+		return ENOMEM;
+	return NEXT(pthread_setschedparam)(th, policy, param);
+}
+
+LIBC_API int pthread_getschedparam(pthread_t th, int *policy, struct sched_param *param)
+{
+	const struct posix_thread *pt = posix_of(th);
+
+	if (is_kernels(th))
+		return NEXT(pthread_getschedparam)(th, policy, param);
+	*policy = (int)load_relaxed(&pt->policy);
+	param->sched_priority = load_relaxed(&pt->priority);
+	return 0;
+}
+
+LIBC_API int pthread_setschedprio(pthread_t th, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (is_kernels(th))
+		return NEXT(pthread_setschedprio)(th, priority);
+	return pthread_setschedparam(th, (int)load_relaxed(&posix_of(th)->policy),
+				     &param);
+}

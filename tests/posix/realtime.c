@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A real-time policy acts in the kernel, whichever thread sets it: for itself, for a
+ * thread that waits, computes or is in any call, or for a thread that is to be created.
+ * Without the right to set it, the call gives EPERM and nothing changes. */
+#include <poll.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "asleep.h"
+#include "posix.h"
+
+enum { ROUNDS = 8, PRIORITY = 7 };
+
+static long privileged(void)
+{
+	struct sched_param p = { .sched_priority = 1 };
+	long r = !pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
+
+	p.sched_priority = 0;
+	CHECK(!pthread_setschedparam(pthread_self(), SCHED_OTHER, &p));
+	return r;
+}
+
+/* The kernel threads of this process with this policy and PRIORITY. */
+static int tasks_with(int policy)
+{
+	DIR *d = opendir("/proc/self/task");
+	int n = 0;
+
+	for (struct dirent *e; (e = readdir(d));) {
+		pid_t tid = (pid_t)atoi(e->d_name);
+		struct sched_param p;
+
+		if (tid && raw_call(SYS_sched_getscheduler, tid, NULL, 0) == policy &&
+		    !raw_call(SYS_sched_getparam, tid, &p, 0) &&
+		    p.sched_priority == PRIORITY)
+			n++;
+	}
+	closedir(d);
+	return n;
+}
+
+/* The policy in the kernel of the caller's kernel thread. */
+static bool has(int policy)
+{
+	struct sched_param p;
+
+	return raw_call(SYS_sched_getscheduler, 0, NULL, 0) == policy &&
+	       !raw_call(SYS_sched_getparam, 0, &p, 0) &&
+	       p.sched_priority == (policy == SCHED_OTHER ? 0 : PRIORITY);
+}
+
+static void give(pthread_t t, int policy)
+{
+	struct sched_param p = { .sched_priority =
+				     policy == SCHED_OTHER ? 0 : PRIORITY };
+
+	CHECK(!pthread_setschedparam(t, policy, &p));
+}
+
+static void set(pthread_t t, int policy)
+{
+	struct sched_param p = { .sched_priority =
+				     policy == SCHED_OTHER ? 0 : PRIORITY };
+	int now;
+
+	give(t, policy);
+	CHECK(t == pthread_self() || has(SCHED_OTHER)); /* only t gets it */
+	CHECK(!pthread_getschedparam(t, &now, &p) && now == policy);
+}
+
+/* ---- the caller ---- */
+
+static void *inherits(void *arg)
+{
+	CHECK(has(SCHED_RR));
+	return arg;
+}
+
+static void *sets_its_own(void *arg)
+{
+	struct sched_param p = { .sched_priority = PRIORITY };
+
+	CHECK(!sched_setscheduler(0, SCHED_FIFO, &p));
+	for (int i = 0; i < ROUNDS; i++) {
+		usleep(100);
+		CHECK(has(SCHED_FIFO));
+	}
+	set(pthread_self(), SCHED_RR);
+	CHECK(has(SCHED_RR));
+	CHECK(!pthread_setschedprio(pthread_self(), PRIORITY + 1));
+	usleep(100);
+	CHECK(!sched_getparam(0, &p) && p.sched_priority == PRIORITY + 1);
+	set(pthread_self(), SCHED_RR);
+	finish(start(inherits, NULL));
+	set(pthread_self(), SCHED_OTHER);
+	usleep(100);
+	CHECK(has(SCHED_OTHER));
+	return arg;
+}
+
+/* ---- a thread that is to be created ---- */
+
+static void *is_created(void *arg)
+{
+	usleep(100);
+	CHECK(has((int)(intptr_t)arg));
+	return arg;
+}
+
+static void *creates(void *arg)
+{
+	struct sched_param p = { .sched_priority = PRIORITY };
+	pthread_attr_t a;
+	pthread_t t;
+
+	CHECK(!pthread_attr_init(&a));
+	CHECK(!pthread_attr_setinheritsched(&a, PTHREAD_EXPLICIT_SCHED));
+	for (int policy = SCHED_FIFO; policy <= SCHED_RR; policy++) {
+		CHECK(!pthread_attr_setschedpolicy(&a, policy));
+		CHECK(!pthread_attr_setschedparam(&a, &p));
+		CHECK(!pthread_create(&t, &a, is_created, (void *)(intptr_t)policy));
+		finish(t);
+	}
+	CHECK(!pthread_attr_setinheritsched(&a, PTHREAD_INHERIT_SCHED));
+	CHECK(!pthread_create(&t, &a, is_created, (void *)SCHED_OTHER));
+	finish(t);
+	CHECK(has(SCHED_OTHER));
+	return arg;
+}
+
+/* ---- another thread, wherever it is ---- */
+
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static sem_t go;
+static int fds[2];
+static volatile int stop;
+
+static void *waits_for_cond(void *arg)
+{
+	CHECK(!pthread_mutex_lock(&m));
+	while (!stop)
+		pthread_cond_wait(&changed, &m);
+	CHECK(!pthread_mutex_unlock(&m));
+	CHECK(has(SCHED_FIFO));
+	return arg;
+}
+
+static void *waits_for_sem(void *arg)
+{
+	CHECK(!sem_wait(&go) && has(SCHED_FIFO));
+	return arg;
+}
+
+static void *waits_for_input(void *arg)
+{
+	char c;
+
+	CHECK(read(fds[0], &c, 1) == 1 && has(SCHED_FIFO));
+	return arg;
+}
+
+static void *polls_for_input(void *arg)
+{
+	struct pollfd p = { .fd = fds[0], .events = POLLIN };
+	char c;
+
+	CHECK(poll(&p, 1, -1) == 1 && has(SCHED_FIFO));
+	CHECK(read(fds[0], &c, 1) == 1);
+	return arg;
+}
+
+static void *sleeps_raw(void *arg)
+{
+	struct pollfd p = { .fd = fds[0], .events = POLLIN };
+	char c;
+
+	while (raw_call(SYS_poll, (long)(intptr_t)&p, (void *)1, -1) != 1)
+		;
+	CHECK(has(SCHED_FIFO) && read(fds[0], &c, 1) == 1);
+	return arg;
+}
+
+static void *computes(void *arg)
+{
+	while (!stop)
+		;
+	CHECK(has(SCHED_FIFO));
+	return arg;
+}
+
+/* Each waits, is given the policy, and only then goes on. */
+static void others_get_it(void)
+{
+	static const struct {
+		void *(*fn)(void *);
+		int sleeps;
+	} all[] = { { waits_for_cond, 1 },  { waits_for_sem, 1 },
+		    { waits_for_input, 1 }, { polls_for_input, 1 },
+		    { sleeps_raw, 0 },      { computes, 0 } };
+
+	CHECK(!pipe(fds) && !sem_init(&go, 0, 0));
+	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		pthread_t t = start(all[i].fn, NULL);
+
+		CHECK(!pthread_setname_np(t, "other"));
+		if (all[i].sleeps)
+			until_sleeps("other");
+		set(t, SCHED_FIFO);
+		while (tasks_with(SCHED_FIFO) != 1)
+			usleep(100);
+		CHECK(!pthread_mutex_lock(&m));
+		stop = 1;
+		CHECK(!pthread_cond_broadcast(&changed));
+		CHECK(!pthread_mutex_unlock(&m));
+		CHECK(!sem_post(&go));
+		CHECK(all[i].fn == waits_for_cond || all[i].fn == waits_for_sem ||
+		      all[i].fn == computes || write(fds[1], "x", 1) == 1);
+		finish(t);
+		stop = 0;
+		while (!sem_trywait(&go))
+			;
+	}
+	puts("others");
+}
+
+/* ---- at any instruction ---- */
+
+static int started;
+
+/* Goes through calls of all kinds, until it has the policy. */
+static void *calls(void *arg)
+{
+	struct timespec ns = { 0, 1000 };
+	struct pollfd p = { .events = POLLOUT };
+	int io[2];
+	char c;
+	sem_t s;
+
+	CHECK(!pipe(io) && !sem_init(&s, 0, 0));
+	p.fd = io[1];
+	__atomic_fetch_add(&started, 1, __ATOMIC_RELAXED);
+	do {
+		CHECK(!pthread_mutex_lock(&m) && !pthread_mutex_unlock(&m));
+		CHECK(write(io[1], "x", 1) == 1 && read(io[0], &c, 1) == 1);
+		CHECK(poll(&p, 1, -1) == 1);
+		CHECK(!sem_post(&s) && !sem_wait(&s));
+		nanosleep(&ns, NULL);
+		sched_yield();
+	} while (!has(SCHED_FIFO));
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK(!sem_post(&s) && !sem_wait(&s) && has(SCHED_FIFO));
+		CHECK(write(io[1], "x", 1) == 1 && read(io[0], &c, 1) == 1);
+		CHECK(poll(&p, 1, -1) == 1 && has(SCHED_FIFO));
+	}
+	CHECK(!close(io[0]) && !close(io[1]));
+	return arg;
+}
+
+static void on_signal(int sig)
+{
+	struct sched_param p = { .sched_priority = PRIORITY };
+
+	(void)sig;
+	CHECK(!sched_setscheduler(0, SCHED_FIFO, &p));
+}
+
+/* All get the policy as soon as the last one runs, from this thread or in a handler. */
+static void at_any_instruction(void)
+{
+	struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
+	for (int round = 0; round < 2 * ROUNDS; round++) {
+		pthread_t t[ROUNDS];
+
+		started = 0;
+		for (int i = 0; i < ROUNDS; i++)
+			t[i] = start(calls, NULL);
+		while (__atomic_load_n(&started, __ATOMIC_RELAXED) < ROUNDS)
+			sched_yield();
+		for (int i = 0; i < ROUNDS; i++)
+			if (round % 2)
+				CHECK(!pthread_kill(t[i], SIGUSR1));
+			else
+				give(t[i], SCHED_FIFO);
+		for (int i = 0; i < ROUNDS; i++)
+			finish(t[i]);
+	}
+	puts("at any instruction");
+}
+
+/* ---- without the right ---- */
+
+static void *may_not(void *arg)
+{
+	struct sched_param p = { .sched_priority = PRIORITY };
+	pthread_attr_t a;
+	pthread_t t;
+	int policy;
+
+	SAY(pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
+	CHECK(!pthread_getschedparam(pthread_self(), &policy, &p));
+	CHECK(policy == SCHED_OTHER && !p.sched_priority && has(SCHED_OTHER));
+	p.sched_priority = PRIORITY;
+	CHECK(!pthread_attr_init(&a));
+	CHECK(!pthread_attr_setinheritsched(&a, PTHREAD_EXPLICIT_SCHED));
+	CHECK(!pthread_attr_setschedpolicy(&a, SCHED_RR));
+	CHECK(!pthread_attr_setschedparam(&a, &p));
+	SAY(pthread_create(&t, &a, is_created, NULL));
+	return arg;
+}
+
+static void without_the_right(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	CHECK(!setrlimit(RLIMIT_RTPRIO, &none));
+	CHECK(getuid() || !setuid(65534));
+	run_in_thread(may_not);
+}
+
+/* ---- a process that was started with one ---- */
+
+static void *was_started_so(void *arg)
+{
+	struct sched_param p;
+
+	CHECK(has(SCHED_RR) && sched_getscheduler(0) == SCHED_RR);
+	CHECK(!sched_getparam(0, &p) && p.sched_priority == PRIORITY);
+	set(pthread_self(), SCHED_OTHER);
+	usleep(100);
+	CHECK(has(SCHED_OTHER));
+	return arg;
+}
+
+static void started_so(void)
+{
+	set(pthread_self(), SCHED_RR);
+	run_in_thread(was_started_so);
+}
+
+int main(void)
+{
+	RUN_ALONE(without_the_right);
+	printf("privileged: %ld\n", privileged());
+	if (!privileged())
+		return 0;
+	RUN_ALONE(started_so);
+	run_in_thread(sets_its_own);
+	run_in_thread(creates);
+	RUN(others_get_it);
+	RUN(at_any_instruction);
+	set(pthread_self(), SCHED_RR); /* main, too */
+	run_in_thread(inherits);
+	return 0;
+}
