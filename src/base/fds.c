@@ -11,6 +11,7 @@
 #define WORD 64u
 
 int files_apart;
+int files_kept = -1;
 static uint64_t ours[FILES_MOST / WORD]; /* atomics */
 /* One past the highest fd ever claimed; files_claim only raises it. It only bounds
  * searches, so nothing depends on its order. */
@@ -105,8 +106,9 @@ void files_fork_child(void)
 {
 	unsigned fd = 0;
 
-	while ((fd = files_next(fd, FILES_MOST - 1)) < FILES_MOST)
-		files_drop((int)fd);
+	for (; (fd = files_next(fd, FILES_MOST - 1)) < FILES_MOST; fd++)
+		if ((int)fd != files_kept)
+			files_drop((int)fd);
 }
 
 bool files_claimed(int fd)

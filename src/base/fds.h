@@ -70,8 +70,9 @@ int files_dup(int fd);
 void files_claim(int fd);
 /* fd no longer belongs to the runtime: closes it. -1: does nothing. */
 void files_drop(int fd);
-/* In a forked child: drops all. */
+/* In a forked child: drops all but files_kept. */
 void files_fork_child(void);
+extern int files_kept; /* preload/pt_children.c; -1: none */
 bool files_claimed(int fd);
 /* The first claimed fd from fd to last, or last + 1. */
 unsigned files_next(unsigned fd, unsigned last);

@@ -16,7 +16,12 @@
 struct carrier;
 struct uk_thread;
 
-enum carrier_question { QUESTION_FRAMES, QUESTION_MASK, CARRIER_QUESTIONS };
+enum carrier_question {
+	QUESTION_FRAMES,
+	QUESTION_MASK,
+	QUESTION_TRACE,
+	CARRIER_QUESTIONS
+};
 
 struct hooks {
 	/* debug/crash.c: prints the current thread after the message of a panic. Set by
@@ -53,7 +58,7 @@ struct hooks {
 	 * question in a handler, by carrier_answer, as soon as it runs. False: it was
 	 * not asked. */
 	bool (*carrier_ask)(const struct carrier *c, enum carrier_question q);
-	/* debug/dump.c, preload/pt_signal.c. context: of what the handler interrupted;
+	/* debug/dump.c, preload/pt_signal.c, preload/pt_children.c. context: of what the handler interrupted;
 	 * an interrupted system call goes on. */
 	void (*carrier_answer[CARRIER_QUESTIONS])(void *context);
 	/* preload/pt_interrupt.c: handles this signal of libc's (setxid.c), if the

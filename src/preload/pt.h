@@ -136,8 +136,9 @@ struct posix_thread {
 	uint32_t shared;       /* how many of these it holds; self */
 	int32_t
 	    alarm; /* CPU-time alarm, 1 + the kernel's id; 0: none; pt_signal.c's lock */
-	bool apart;   /* it or its creator called posix_apart (pt_bound.c); self */
-	bool counted; /* a kernel thread that counts as one of the program's; self */
+	int32_t tracer; /* kernel thread that made its last ptrace request; self */
+	bool apart;     /* it or its creator called posix_apart (pt_bound.c); self */
+	bool counted;   /* a kernel thread that counts as one of the program's; self */
 };
 
 extern __thread struct posix_thread posix_self_tls
@@ -384,6 +385,8 @@ static inline void posix_kernel_end(const bool *user)
 /* The caller is about to set such state: a user thread is bound to its kernel thread.
  * why: a constant, for dumps. False, with errno: it must not set it. */
 bool posix_apart(const char *why);
+/* The same for state that threads do not inherit. */
+bool posix_bind(const char *why);
 /* Under pt_signal.c's lock: pt, a user thread that lives, is to be bound. The caller
  * calls bound_own outside the lock, in case it is pt. */
 void bound_ask(struct posix_thread *pt);

@@ -29,7 +29,6 @@
 #include <sys/fsuid.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 
 #include "base/at_load.h"
@@ -37,6 +36,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/pt_calls.h"
+#include "preload/pt_children.h"
 #include "preload/pt_signal.h"
 #include "preload/pt_tid.h"
 #include "sched/vp.h"
@@ -103,31 +103,37 @@ static void show_kernel(struct posix_thread *self, const char *why)
 static int bind_self(const char *why)
 {
 	struct posix_thread *self = &posix_self_tls;
-	int r = sched_bound() ? 0 : sched_bind(why);
+	int r;
 
-	if (r || self->apart)
+	if (sched_bound())
+		return 0;
+	r = sched_bind(why);
+	if (r || !sched_bound())
 		return r;
-	self->apart = sched_bound();
-	if (self->apart)
-		show_kernel(self, why);
+	children_bound();
+	show_kernel(self, why);
 	return 0;
+}
+
+bool posix_bind(const char *why)
+{
+	int r = posix_runs() && posix_self_tls.thread ? bind_self(why) : 0;
+
+	if (r)
+		errno = -r;
+	return !r;
 }
 
 bool posix_apart(const char *why)
 {
 	struct posix_thread *self = &posix_self_tls;
-	int r;
 
 	if (!posix_runs())
 		return true;
-	if (!self->thread) {
-		self->apart = true;
-		return true;
-	}
-	r = bind_self(why);
-	if (r)
-		errno = -r;
-	return !r;
+	if (!posix_bind(why))
+		return false;
+	self->apart = !self->thread || sched_bound();
+	return true;
 }
 
 void bound_ask(struct posix_thread *pt)
@@ -151,6 +157,7 @@ void bound_own(void)
 	if (!r && !sched_bound()) /* a handler that interrupted the runtime */
 		r = -EAGAIN;
 	if (!r) {
+		self->apart |= load_relaxed(&self->wish.size) != 0;
 		policy_wished(self);
 	} else if (r == -EAGAIN) { /* at the end of the next call */
 		store_relaxed(&self->binds, 1);
@@ -265,8 +272,6 @@ static const char *sets(long n, const long *a)
 		return a[0] == IOPRIO_WHO_PROCESS && (!a[1] || a[1] == gettid())
 			   ? "I/O priority"
 			   : NULL;
-	case SYS_ptrace:
-		return a[0] == PTRACE_ATTACH || a[0] == PTRACE_SEIZE ? "ptrace" : NULL;
 	case SYS_prctl:
 		return option_sets(a[0]);
 	case SYS_io_uring_setup:
@@ -284,7 +289,7 @@ bool bound_syscall(long n, long *a)
 	const char *what = sets(n, a);
 
 	if (likely(!what))
-		return true;
+		return n != SYS_prctl || children_prctl(a);
 	if (!posix_apart(what))
 		return false;
 	if (n == SYS_ioprio_set)

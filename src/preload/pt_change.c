@@ -19,6 +19,7 @@
 #include "io/known.h"
 #include "lifecycle/life.h"
 #include "preload/pt_calls.h"
+#include "preload/pt_children.h"
 
 #define PASS_MAX 253u /* the kernel's limit for one message */
 
@@ -172,6 +173,7 @@ LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	tls = va_arg(ap, void *);
 	child = va_arg(ap, void *);
 	va_end(ap);
+	children_fork();
 	apart.masked = sched_child_mask(&apart.mask);
 	sched_share_begin();
 	r = fn && !same_memory

@@ -42,6 +42,7 @@
 
 #include "base/sys.h"
 #include "preload/pt_calls.h"
+#include "preload/pt_children.h"
 #include "preload/pt_pi.h"
 #include "preload/pt_tid.h"
 #include "sync/futex.h"
@@ -391,6 +392,7 @@ static long forks(const struct call *c)
 	bool set = sched_child_mask(&mask);
 	long r;
 
+	children_fork();
 	sched_share_begin();
 	r = c->n == SYS_clone || c->n == SYS_clone3
 		? sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5])
@@ -424,6 +426,8 @@ static long dispatch(struct call *c)
 	case SYS_rt_tgsigqueueinfo:
 		return posix_tgsigqueueinfo(c->a[0], c->a[1], (int)c->a[2],
 					    word_at(c->a[3]));
+	case SYS_ptrace:
+		return children_ptrace(c->a);
 	case SYS_sched_yield:
 		return sched_yield();
 	case SYS_close:

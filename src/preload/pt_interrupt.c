@@ -116,6 +116,11 @@ void thread_interrupt(struct uk_thread *t, bool restart)
 		signals_arrived(t);
 		return;
 	}
+	if (t == handler_thread()) {
+		/* a guest signals itself; a tracer must not see a signal of ours */
+		store_relaxed(&thread_self()->deferred, 1);
+		return;
+	}
 	if (load_relaxed(&t->state) != T_RUNNING)
 		return;
 	if (load_relaxed(&t->kind) == THREAD_FOREIGN) {

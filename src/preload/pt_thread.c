@@ -21,6 +21,7 @@
 #include "base/sys.h"
 #include "mem/stack.h"
 #include "preload/pt.h"
+#include "preload/pt_children.h"
 #include "preload/pt_tid.h"
 #include "uk/time.h"
 
@@ -147,6 +148,7 @@ static void *posix_main(void *arg)
 	posix_cancel_end();
 	posix_robust_died();
 	shared_died();
+	children_orphaned();
 	signals_gone(&posix_self_tls);
 	tid_died(&posix_self_tls);
 	sched_unbind();

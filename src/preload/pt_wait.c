@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_wait.c - waiting for children. A wait for the end of one named child is a wait for
  * an fd to become readable (pidfd_open), and holds no carrier. For any child, or for a
- * stop, only the call itself can wait: bracketed.
+ * stop, only the call itself can wait: bracketed. Once a child is traced, every wait
+ * may be for a stop (children_notice).
+ *
+ * A child belongs to the carrier that has made it, so __WNOTHREAD would not find the
+ * children of a user thread: it is left out.
  *
  * The kernel is asked first, without waiting: it reports ECHILD and EINVAL, and finds a
  * child that has ended already. */
@@ -10,6 +14,7 @@
 
 #include "base/at_load.h"
 #include "preload/pt_calls.h"
+#include "preload/pt_children.h"
 #include "process/spawn.h"
 
 struct child {
@@ -37,24 +42,24 @@ static long ended_now(void *arg, int fd UNUSED)
 	return r || info.si_pid ? r : -EAGAIN;
 }
 
-/* Repeats now(c) until it gives something else than -EAGAIN. -ENOSYS: no pidfd. */
+/* Repeats now(c) until it gives something else than -EAGAIN. -ENOSYS: no pidfd, or a
+ * stop may end the wait. */
 static long until_ended(long (*now)(void *, int), struct child *c)
 {
-	struct io_until u = { .events = POLLIN,
-			      .mode = IO_ANYHOW,
-			      .deadline = TIME_NEVER,
-			      .call = now,
-			      .arg = c };
+	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	long r = now(c, -1);
 
 	if (r != -EAGAIN)
 		return r;
-	u.fd = (int)sys2(SYS_pidfd_open, c->pid, 0);
-	if (u.fd < 0)
+	p[1].fd = children_notice();
+	p[0].fd = p[1].fd < 0 ? -1 : (int)sys2(SYS_pidfd_open, c->pid, 0);
+	if (p[0].fd < 0)
 		return -ENOSYS;
-	r = io_until(&u);
-	sys1(SYS_close, u.fd);
-	return r;
+	do
+		r = uk_poll(p, array_size(p), TIME_NEVER);
+	while (r > 0 && !p[1].revents && (r = now(c, -1)) == -EAGAIN);
+	sys1(SYS_close, p[0].fd);
+	return r >= 0 && p[1].revents ? -ENOSYS : r;
 }
 
 static pid_t wait_any(pid_t pid, int *status, int options, struct rusage *usage)
@@ -78,7 +83,7 @@ LIBC_API pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 
 	if (!posix_user())
 		return NEXT(wait4)(pid, status, options, usage);
-	r = wait_any(pid, status, options, usage);
+	r = wait_any(pid, status, options & ~__WNOTHREAD, usage);
 	if (r > 0)
 		signals_child_ended();
 	return r;
@@ -126,7 +131,7 @@ LIBC_API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 
 	if (!posix_user())
 		return NEXT(waitid)(type, id, info, options);
-	r = wait_for_state(type, id, info, options);
+	r = wait_for_state(type, id, info, options & ~__WNOTHREAD);
 	if (!r && !(options & WNOHANG && info && !info->si_pid))
 		signals_child_ended();
 	return r;

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "arch/arch.h"
 #include "base/libc.h"
@@ -136,6 +137,23 @@ static void push_retired(struct carrier *c)
 	while (!cas_acq_rel(&retired, &head, c));
 }
 
+/* Its kernel thread waits until it has no children. setuid() must find it (setxid.c),
+ * and so must a ptrace request. */
+static void outlive_children(void)
+{
+	struct timespec second = { 1, 0 };
+	uint64_t all = ~0ull;
+	sigset_t most;
+
+	sigfillset(&most); /* all but libc's own two */
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &most, NULL, sizeof(all));
+	while (sys5(SYS_waitid, P_ALL, 0, NULL,
+		    WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD,
+		    NULL) != -ECHILD)
+		sys2(SYS_nanosleep, &second, NULL);
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+}
+
 /* c's kernel thread ends. It touches c for the last time in push_retired. */
 static void carrier_retire(struct carrier *c)
 {
@@ -144,7 +162,6 @@ static void carrier_retire(struct carrier *c)
 
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
 	*c->self_slot = NULL;
-	store_relaxed(&c->ended, true);
 	store_relaxed(&c->shut, 0);
 	sys2(SYS_sigaltstack, &none, NULL);
 	os_unmap(c->sigstack, SIGSTACK_SIZE);
@@ -157,6 +174,9 @@ static void carrier_retire(struct carrier *c)
 	fetch_sub_acq_rel(&carriers_count, 1);
 	maker_wake();
 	store_release(&c->stopped, 1u); /* a fork does not wait for it */
+	if (unlikely(c->lingers))
+		outlive_children();
+	store_relaxed(&c->ended, true);
 	push_retired(c);
 }
 
@@ -267,7 +287,7 @@ static struct carrier *carrier_anew(void)
 		return NULL;
 	c->mark = c->deferred = c->bound = 0;
 	c->deaf_until = 0;
-	c->dedicated = false;
+	c->dedicated = c->lingers = false;
 	c->comes = NULL;
 	carrier_init(c, NULL);
 	return c;

@@ -191,7 +191,13 @@ struct carrier {
 	bool masked;    /* has carrier_mask; itself */
 	uint32_t shut;  /* blocks SIGPROF, too, for now (preload/pt_signal.c); atomic */
 	bool dedicated; /* runs one thread, and ends then (guest.c); itself */
-	bool listed;    /* it is in carriers_all; itself */
+	/* of a dedicated one: its kernel thread had children before, and outlives them
+	 * (preload/pt_children.c); itself */
+	bool lingers;
+	/* ptrace requests that it is to make (preload/pt_children.c); anyone pushes, itself
+	 * takes */
+	struct request *requests;
+	bool listed; /* it is in carriers_all; itself */
 	/* the thread that it is dedicated to, until that ends; itself */
 	struct uk_thread *bound_to;
 	/* that thread, when it comes back to it; handoff.c's lock */
