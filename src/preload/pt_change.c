@@ -20,6 +20,7 @@
 #include "lifecycle/life.h"
 #include "preload/pt_calls.h"
 #include "preload/pt_children.h"
+#include "preload/pt_owner.h"
 
 #define PASS_MAX 253u /* the kernel's limit for one message */
 
@@ -53,6 +54,12 @@ LIBC_API int fcntl(int fd, int cmd, ...)
 	va_end(ap);
 	if (cmd == F_SETLKW || cmd == F_OFD_SETLKW)
 		return POSIX_BRACKET(fcntl, fd, cmd, arg);
+	if (owner_is(cmd)) {
+		long owner;
+
+		return owner_fcntl(fd, cmd, &arg, &owner) ? (int)posix_result(owner)
+							  : NEXT(fcntl)(fd, cmd, arg);
+	}
 	if (cmd != F_SETFL) {
 		change_fcntl(fd, cmd);
 		return NEXT(fcntl)(fd, cmd, arg);
@@ -78,12 +85,15 @@ LIBC_API int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
 	void *arg;
+	int process;
 
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	if (request == FIONBIO)
 		return nonblocking_ioctl(fd, request, arg);
+	if (unlikely(owner_ioctl(fd, request, arg, &process)))
+		return NEXT(ioctl)(fd, request, &process);
 	if (unlikely(posix_terminal_request(request)))
 		return (int)posix_terminal_ioctl(fd, request, arg);
 	return NEXT(ioctl)(fd, request, arg);

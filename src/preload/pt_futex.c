@@ -43,6 +43,7 @@
 #include "base/sys.h"
 #include "preload/pt_calls.h"
 #include "preload/pt_children.h"
+#include "preload/pt_owner.h"
 #include "preload/pt_pi.h"
 #include "preload/pt_tid.h"
 #include "sync/futex.h"
@@ -404,6 +405,12 @@ static long forks(const struct call *c)
 	return r;
 }
 
+static long kernel_changes(const struct call *c)
+{
+	change_syscall(c->n, c->a);
+	return kernel_calmly(c);
+}
+
 static long dispatch(struct call *c)
 {
 	long r;
@@ -426,6 +433,11 @@ static long dispatch(struct call *c)
 	case SYS_rt_tgsigqueueinfo:
 		return posix_tgsigqueueinfo(c->a[0], c->a[1], (int)c->a[2],
 					    word_at(c->a[3]));
+	case SYS_fcntl:
+		return owner_is((int)c->a[1]) && owner_fcntl((int)c->a[0], (int)c->a[1],
+							     (void **)&c->a[2], &r)
+			   ? r
+			   : kernel_changes(c);
 	case SYS_ptrace:
 		return children_ptrace(c->a);
 	case SYS_sched_yield:
@@ -460,8 +472,7 @@ static long dispatch(struct call *c)
 			return r;
 		if (!bound_syscall(c->n, c->a))
 			return -ENOMEM;
-		change_syscall(c->n, c->a);
-		return kernel_calmly(c);
+		return kernel_changes(c);
 	}
 }
 

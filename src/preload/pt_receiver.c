@@ -134,6 +134,9 @@ static void *receive(void *arg UNUSED)
 		fuzz_pause(); /* only the receiver holds it now */
 		if (sig == WAKE_RECEIVER && info.si_code == SI_TIMER)
 			timer_expired(&info);
+		if (sig == WAKE_RECEIVER && info.si_code >= POLL_IN &&
+		    info.si_code <= POLL_HUP)
+			owner_told(&info);
 		if (sig <= 0 || sig == WAKE_RECEIVER)
 			continue;
 		if (!route(&info))
@@ -475,5 +478,6 @@ void receiver_forget(void)
 	receiver_tid = starting = 0;
 	asked = heard = 0;
 	timers_forget();
+	owners_forget();
 	cpu_timers_forget();
 }

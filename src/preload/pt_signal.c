@@ -936,6 +936,7 @@ void signals_gone(struct posix_thread *pt)
 	list_init(&s->all);
 	group_leave(s->group);
 	timers_gone(s);
+	owners_gone(s);
 	cpu_timers_gone(pt);
 	s->mask = ~0ull;
 	sigwait_end(s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_signal.h - what the files about signals share: pt_signal.c (the design; handlers),
  * pt_receiver.c (the process's signals, sigwait), pt_signal_calls.c (the program's
- * calls), pt_signal_old.c (old ones), pt_jump.c, pt_timer.c, pt_cpu_timer.c. */
+ * calls), pt_signal_old.c (old ones), pt_jump.c, pt_timer.c, pt_cpu_timer.c,
+ * pt_owner.c. */
 #ifndef PRELOAD_PT_SIGNAL_H
 #define PRELOAD_PT_SIGNAL_H
 
@@ -180,6 +181,15 @@ void timer_taken(const siginfo_t *info);
 void timers_gone(const struct posix_signals *to);
 /* A forked child has no timers. */
 void timers_forget(void);
+
+/* -- pt_owner.c -- */
+
+/* Outside the lock: the kernel has told the receiver that an fd is ready. */
+void owner_told(const siginfo_t *kernels);
+/* Under the lock: the thread ends. */
+void owners_gone(const struct posix_signals *to);
+/* In a forked child, where the parent's threads are still the owners. */
+void owners_forget(void);
 
 /* -- pt_cpu_timer.c -- */
 
