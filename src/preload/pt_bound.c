@@ -343,3 +343,11 @@ LIBC_API int capset(void *head, const void *data)
 {
 	return posix_apart("capabilities") ? NEXT(capset)(head, data) : -1;
 }
+
+/* ---- rseq ---- */
+
+/* The kernel keeps the area for restartable sequences of each kernel thread, so a user
+ * thread has none. libc's constant says whether all threads have one, and programs use
+ * other means if it is 0. */
+extern LIBC_API const unsigned __rseq_size;
+const unsigned __rseq_size = 0;

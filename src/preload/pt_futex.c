@@ -22,6 +22,7 @@
  *   set_tid_address     returns the caller's id. When a user thread ends, nothing is
  *                       cleared: the address may be bad by then, which only the kernel
  *                       survives
+ *   rseq                there is none for a user thread (pt_bound.c)
  *   close, dup2, dup3, close_range   spare the runtime's fds, as these functions do
  *   exit                of a user thread: it ends as by pthread_exit; its carrier lives
  *                       on
@@ -440,6 +441,8 @@ static long dispatch(struct call *c)
 			   : kernel_changes(c);
 	case SYS_ptrace:
 		return children_ptrace(c->a);
+	case SYS_rseq: /* see __rseq_size in pt_bound.c */
+		return posix_signalled() ? -ENOSYS : kernel(c);
 	case SYS_sched_yield:
 		return sched_yield();
 	case SYS_close:

@@ -421,7 +421,7 @@ static int digest(const struct template *t)
 		    (uint32_t *)(void *)(glibc.snap + glibc.below + glibc.rseq);
 
 		rseq[0] = 0;            /* cpu_id_start */
-		rseq[1] = (uint32_t)-1; /* cpu_id: RSEQ_CPU_ID_UNINITIALIZED */
+		rseq[1] = (uint32_t)-2; /* cpu_id: RSEQ_CPU_ID_REGISTRATION_FAILED */
 		rseq[2] = rseq[3] = 0;  /* rseq_cs */
 	}
 	if (find_relocs(glibc.pd, end, stack, size))

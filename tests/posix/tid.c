@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#endif
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -248,6 +251,25 @@ static void *tells_its_id(void *id)
 	return NULL;
 }
 
+/* Restartable sequences: libc says that each thread has an area, and then it has the CPU
+ * in it; or a thread cannot register one of its own. */
+static void *has_no_false_rseq(void *arg)
+{
+#ifdef RSEQ_SIG
+	const volatile struct rseq *area =
+	    (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+	struct rseq own __attribute__((aligned(32))) = { .cpu_id = 0 };
+
+	for (int i = 0; i < 20; i++) {
+		CHECK(!__rseq_size || (int)area->cpu_id >= 0);
+		CHECK(sched_getcpu() >= 0 && sched_getcpu() < CPU_SETSIZE);
+		usleep(100);
+	}
+	CHECK(syscall(SYS_rseq, &own, 32, 0, RSEQ_SIG) == -1);
+#endif
+	return arg;
+}
+
 int main(void)
 {
 	int nice_before = getpriority(PRIO_PROCESS, 0);
@@ -264,6 +286,7 @@ int main(void)
 	CHECK(!prctl(PR_GET_NAME, name));
 	run_in_thread(by_id);
 	run_in_thread(as_zero);
+	run_in_thread(has_no_false_rseq);
 	RUN(affinity_of_main_limits_no_thread);
 	for (int i = 0; i < 8; i++) { /* later threads have ids of their own */
 		pid_t id;
