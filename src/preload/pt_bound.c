@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_bound.c - calls that set state which Linux keeps for each kernel thread:
- * credentials (of the caller alone), capabilities, namespaces, filters, I/O priority,
- * memory policy.
+/* pt_bound.c - calls that set state which Linux keeps for each kernel thread.
  *
  *   a user thread    is bound to its kernel thread first (sched/guest.c), so only this
  *                    thread has the state, until it ends
  *   a kernel thread  is alone with the state anyway
- *   both             the threads that they create from then on inherit the state, so
+ *   both             if the threads that they create from then on inherit the state,
  *                    libc makes these as kernel threads, children of the caller's
  *                    (create_apart in pt_thread.c). This does not apply to main before its
  *                    first thread, nor to the one thread of a forked child before it
@@ -16,12 +14,48 @@
  * name matches UK_BIND. Another thread may ask for that (bound_ask): the thread binds
  * itself where it would handle a signal (deliver in pt_signal.c).
  *
- * Not bound for: the timer slack and queries (they do no harm); rt_sigprocmask by
- * syscall(2), because a user thread's mask is not the kernel's. */
+ * What struct task_struct has, and where it is handled. "bound" is here, "man" is said
+ * in uk-posix(7); what the kernel keeps for the process is not listed (dumpable, MDWE,
+ * THP, child subreaper, oom_score_adj, rlimits, POSIX timers, umask with CLONE_FS).
+ *
+ *   uids, gids, groups, securebits, keepcaps, capability sets,
+ *     no_new_privs, seccomp, landlock                    bound; setuid() of libc: all
+ *                                                        threads (sched/setxid.c)
+ *   session, process and thread keyring, request key     bound (keyctl)
+ *   namespaces, fs (cwd, root, umask), file table        bound (unshare, setns)
+ *   personality, I/O priority, memory policy, IO_FLUSHER bound; mbind is of the memory
+ *   core scheduling cookie, speculation, TSC and CPUID   bound (prctl, arch_prctl)
+ *     faults, machine checks
+ *   perf_event_open of itself                            bound; man
+ *   timer slack                                          the carrier's; man
+ *   io_uring with one issuer                             bound
+ *   being a tracer or tracee, pdeath_signal              bound; pt_children.c
+ *   syscall user dispatch                                bound
+ *   children, parent                                     pt_children.c; man
+ *   tid, comm                                            the library (pt_tid.c); man
+ *   real-time policy and priority                        bound (pt_policy.c)
+ *   other policies, nice, affinity, uclamp               the library (pt_tid.c); man
+ *   CPU times, ITIMER of the thread's clock              the library (pt_cputime.c); man
+ *   signal mask, pending signals, alternate stack        the library (pt_signal.c); man
+ *   futex: robust list, PI owner, clear_child_tid        the library (pt_lock.c,
+ *                                                        pt_shared.c); man
+ *   owner of a file, target of a timer                   translated (pt_owner.c,
+ *                                                        pt_timer.c)
+ *   rseq                                                 none (below); man
+ *   thread pointer (FS, aarch64's TPIDR)                 the runtime's; a program that
+ *                                                        changes it is lost, GS also
+ *   pointer authentication keys, tagged addresses,       set before the first thread,
+ *     shadow stack, vector length                        and inherited by all carriers
+ *   getrusage's faults and switches                      the carrier's; man
+ *
+ * Not bound for: queries (they do no harm); rt_sigprocmask by syscall(2), because a user
+ * thread's mask is not the kernel's. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <linux/io_uring.h>
 #include <linux/ioprio.h>
+#include <linux/keyctl.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,6 +74,17 @@
 #include "preload/pt_signal.h"
 #include "preload/pt_tid.h"
 #include "sched/vp.h"
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+#ifndef PR_SCHED_CORE
+#define PR_SCHED_CORE 62
+#define PR_SCHED_CORE_CREATE 1
+#define PR_SCHED_CORE_SHARE_FROM 3
+#endif
+#define SCOPE_THREAD 0   /* PR_SCHED_CORE_SCOPE_THREAD */
+#define SET_CPUID 0x1012 /* ARCH_SET_CPUID */
 
 /* ---- bound ---- */
 
@@ -206,9 +251,51 @@ static bool ring_has_one_issuer(long params)
 	       p->flags & IORING_SETUP_SINGLE_ISSUER;
 }
 
-static const char *option_sets(long option)
+static bool is_own_keyring(long id)
 {
-	switch (option) {
+	return (int)id == KEY_SPEC_THREAD_KEYRING ||
+	       (int)id == KEY_SPEC_PROCESS_KEYRING;
+}
+
+/* Does keyctl(2) change the keyrings of the caller? A call that names those of its
+ * thread or process may create them. */
+static bool keyrings_are_own(const long *a)
+{
+	switch (a[0]) {
+	case KEYCTL_JOIN_SESSION_KEYRING:
+	case KEYCTL_ASSUME_AUTHORITY:
+		return true;
+	case KEYCTL_SET_REQKEY_KEYRING:
+		return (int)a[1] != KEY_REQKEY_DEFL_NO_CHANGE;
+	case KEYCTL_GET_KEYRING_ID:
+		return (int)a[1] < 0 && a[2];
+	case KEYCTL_LINK:
+		return is_own_keyring(a[2]);
+	case KEYCTL_SEARCH:
+		return is_own_keyring(a[1]) || is_own_keyring(a[4]);
+	default:
+		return is_own_keyring(a[1]);
+	}
+}
+
+/* Is this perf event the caller's own? */
+static bool counts_itself(const long *a)
+{
+	return !(a[4] & PERF_FLAG_PID_CGROUP) && (!a[1] || (int)a[1] == gettid());
+}
+
+static bool changes_cookie(const long *a)
+{
+	return a[1] == PR_SCHED_CORE_SHARE_FROM ||
+	       (a[1] == PR_SCHED_CORE_CREATE && a[3] == SCOPE_THREAD &&
+		(!a[2] || a[2] == gettid()));
+}
+
+static const char *option_sets(const long *a)
+{
+	switch (a[0]) {
+	case PR_SCHED_CORE:
+		return changes_cookie(a) ? "core scheduling" : NULL;
 	case PR_CAPBSET_DROP:
 	case PR_CAP_AMBIENT:
 	case PR_SET_KEEPCAPS:
@@ -219,6 +306,7 @@ static const char *option_sets(long option)
 		return "filter";
 	case PR_MCE_KILL:
 	case PR_SET_IO_FLUSHER:
+	case PR_SET_SYSCALL_USER_DISPATCH:
 	case PR_SET_SPECULATION_CTRL:
 	case PR_SET_TSC:
 		return "prctl";
@@ -273,7 +361,19 @@ static const char *sets(long n, const long *a)
 			   ? "I/O priority"
 			   : NULL;
 	case SYS_prctl:
-		return option_sets(a[0]);
+		return option_sets(a);
+	case SYS_keyctl:
+		return keyrings_are_own(a) ? "keyring" : NULL;
+	case SYS_add_key:
+		return is_own_keyring(a[4]) ? "keyring" : NULL;
+	case SYS_request_key:
+		return is_own_keyring(a[3]) ? "keyring" : NULL;
+	case SYS_perf_event_open:
+		return counts_itself(a) ? "perf event" : NULL;
+#ifdef SYS_arch_prctl
+	case SYS_arch_prctl:
+		return a[0] == SET_CPUID ? "CPUID faults" : NULL;
+#endif
 	case SYS_io_uring_setup:
 		return ring_has_one_issuer(a[1]) ? "ring with one issuer" : NULL;
 	case SYS_sched_setscheduler:
@@ -284,16 +384,24 @@ static const char *sets(long n, const long *a)
 	}
 }
 
+/* Do threads inherit what the call sets? */
+static bool is_inherited(long n)
+{
+	return n != SYS_io_uring_setup && n != SYS_perf_event_open;
+}
+
 bool bound_syscall(long n, long *a)
 {
 	const char *what = sets(n, a);
 
 	if (likely(!what))
 		return n != SYS_prctl || children_prctl(a);
-	if (!posix_apart(what))
+	if (is_inherited(n) ? !posix_apart(what) : !posix_bind(what))
 		return false;
-	if (n == SYS_ioprio_set)
+	if (n == SYS_ioprio_set || n == SYS_perf_event_open)
 		a[1] = 0; /* the kernel does not know a user thread's id */
+	else if (n == SYS_prctl && a[0] == PR_SCHED_CORE && a[2] == gettid())
+		a[2] = 0;
 	return true;
 }
 

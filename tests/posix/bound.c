@@ -3,6 +3,8 @@
  * directory after unshare(CLONE_FS), and the file system user. Only threads that it
  * creates inherit it. Such a thread still waits, forks, and gets signals; it can be
  * cancelled and joined, and it runs its destructors. */
+#include <linux/keyctl.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -110,6 +112,69 @@ static void threads_keep_their_users(void)
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
 	CHECK(!geteuid() && !setfsuid((uid_t)-1));
+}
+
+/* ---- keyrings and counters, where the system permits them ---- */
+
+static long session_keyring(void)
+{
+	return syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
+}
+
+static void *has_its_keyring(void *arg)
+{
+	long id = arg ? syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL)
+		      : session_keyring();
+
+	for (int i = 0; i < TURNS; i++) {
+		usleep(100);
+		CHECK(session_keyring() == id);
+	}
+	return (void *)(intptr_t)id;
+}
+
+static long cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Computes for some ms, and waits in between. */
+static void *counts_itself(void *arg)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_TASK_CLOCK };
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0L);
+	long begin = cpu_ns(), n;
+
+	if (fd < 0)
+		return arg;
+	for (int i = 0; i < TURNS; i++) {
+		for (long to = cpu_ns() + 1000000; cpu_ns() < to;)
+			;
+		usleep(100);
+	}
+	CHECK(read(fd, &n, sizeof(n)) == sizeof(n));
+	CHECK(n >= (cpu_ns() - begin) / 4 * 3);
+	close(fd);
+	return arg;
+}
+
+static void threads_keep_keyrings_and_counters(void)
+{
+	pthread_t t[THREADS];
+
+	for (intptr_t i = 0; i < THREADS; i++)
+		t[i] = start(has_its_keyring, (void *)(i % 2));
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(counts_itself, NULL);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
 }
 
 /* ---- threads inherit the state ---- */
@@ -459,6 +524,7 @@ int main(void)
 	CHECK(getcwd(home_dir, sizeof(home_dir)));
 	RUN(threads_keep_their_directories);
 	RUN(threads_keep_their_users);
+	RUN(threads_keep_keyrings_and_counters);
 	run_in_thread(has_heirs);
 	run_in_thread(signals);
 	run_in_thread(goes_in_a_handler);
