@@ -58,14 +58,15 @@ struct hooks {
 	 * question in a handler, by carrier_answer, as soon as it runs. False: it was
 	 * not asked. */
 	bool (*carrier_ask)(const struct carrier *c, enum carrier_question q);
-	/* debug/dump.c, preload/pt_signal.c, preload/pt_children.c. context: of what the handler interrupted;
-	 * an interrupted system call goes on. */
+	/* debug/dump.c, preload/pt_signal.c, preload/pt_children.c. context: of what
+	 * the handler interrupted; an interrupted system call goes on. */
 	void (*carrier_answer[CARRIER_QUESTIONS])(void *context);
 	/* preload/pt_interrupt.c: handles this signal of libc's (setxid.c), if the
 	 * preload library sent it; else false. */
 	bool (*interrupted)(const siginfo_t *info, void *context);
 	/* preload/pt_cputime.c, once the CPU time of a thread is asked for; relaxed.
-	 * Called after a switch, before any carrier can run the thread that was left. */
+	 * Called after a switch, before any carrier can run the thread that was left.
+	 * */
 	void (*thread_switched)(struct carrier *c);
 	/* preload/pt_cputime.c: in a forked child, before its runtime is rebuilt.
 	 * survivor: the user thread that forked, or NULL. */
@@ -75,8 +76,8 @@ struct hooks {
 	 * that is a kernel thread. context: of the kernel signal that interrupted the
 	 * user code; NULL: at the end of a call. */
 	void (*thread_signals)(void *context);
-	/* preload/pt_signal.c, set with it: the mask of the calling user thread, which is
-	 * not its carrier's. */
+	/* preload/pt_signal.c, set with it: the mask of the calling user thread, which
+	 * is not its carrier's. */
 	uint64_t (*thread_mask)(void);
 	/* preload/pt_signal.c: a foreign thread leaves the runtime and has put off a
 	 * handler. If it is set, a wait of a foreign thread that a handler interrupts

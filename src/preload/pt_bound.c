@@ -48,8 +48,8 @@
  *     shadow stack, vector length                        and inherited by all carriers
  *   getrusage's faults and switches                      the carrier's; man
  *
- * Not bound for: queries (they do no harm); rt_sigprocmask by syscall(2), because a user
- * thread's mask is not the kernel's. */
+ * Not bound for: queries (they do no harm); rt_sigprocmask by syscall(2), because a
+ * user thread's mask is not the kernel's. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <linux/io_uring.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_children.c - what ties a child to the thread that made it: ptrace, and the signal
  * at the end of the parent (PR_SET_PDEATHSIG). To the kernel the parent is the kernel
- * thread that forked, here the carrier K on which the user thread F was. F moves on, and
- * K runs other threads and lives on when F ends.
+ * thread that forked, here the carrier K on which the user thread F was. F moves on,
+ * and K runs other threads and lives on when F ends.
  *
  *   ptrace    The kernel lets only the tracer, K, make requests. If F's own request
  *             gives ESRCH, and the tracer is a carrier of this process that belongs to
@@ -17,8 +17,8 @@
  *             PTRACE_TRACEME writes to the board's eventfd, which such waits poll, too.
  *             From then on they are the kernel's
  *
- * The board is made by the first fork, and a child makes one of its own before it forks.
- * A child that has executed another program no longer has it.
+ * The board is made by the first fork, and a child makes one of its own before it
+ * forks. A child that has executed another program no longer has it.
  *
  * K must not end early: for its children that would be the end of their parent. So a
  * carrier that is bound to a thread, and had children before, outlives these (lingers).

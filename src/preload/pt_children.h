@@ -7,8 +7,8 @@
 
 /* Before a fork without handlers (clone). */
 void children_fork(void);
-/* A fd that becomes readable when a child is traced; -1: one may be already, so only the
- * kernel can wait for a child. */
+/* A fd that becomes readable when a child is traced; -1: one may be already, so only
+ * the kernel can wait for a child. */
 int children_notice(void);
 /* The calling user thread ends. */
 void children_orphaned(void);

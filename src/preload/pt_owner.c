@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_owner.c - user threads that own an fd (F_SETOWN_EX), to be told by a signal that it
- * is ready. As with timers (pt_timer.c), the kernel signals the receiver, which sends
- * the thread the signal that the program has asked for.
+/* pt_owner.c - user threads that own an fd (F_SETOWN_EX), to be told by a signal that
+ * it is ready. As with timers (pt_timer.c), the kernel signals the receiver, which
+ * sends the thread the signal that the program has asked for.
  *
  *   the program      F_OWNER_TID, a user thread's id    F_SETSIG, any signal
  *   the kernel       F_OWNER_TID, the receiver          F_SETSIG, WAKE_RECEIVER
  *
  * Only a signal that was set by F_SETSIG has the fd in it, by which the receiver finds
- * the thread. What the kernel says about the owner decides whether ours still counts: the
- * fd may be another file by now. F_SETOWN with a thread's id means its process, as in the
- * kernel. */
+ * the thread. What the kernel says about the owner decides whether ours still counts:
+ * the fd may be another file by now. F_SETOWN with a thread's id means its process, as
+ * in the kernel. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -42,8 +42,8 @@ static long ended_now(void *arg, int fd UNUSED)
 	return r || info.si_pid ? r : -EAGAIN;
 }
 
-/* Repeats now(c) until it gives something else than -EAGAIN. -ENOSYS: no pidfd, or a
- * stop may end the wait. */
+/* Repeats now(c) until it gives something else than -EAGAIN. -ENOSYS: no pidfd, no
+ * memory to poll it, or a stop may end the wait. */
 static long until_ended(long (*now)(void *, int), struct child *c)
 {
 	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
@@ -59,7 +59,7 @@ static long until_ended(long (*now)(void *, int), struct child *c)
 		r = uk_poll(p, array_size(p), TIME_NEVER);
 	while (r > 0 && !p[1].revents && (r = now(c, -1)) == -EAGAIN);
 	sys1(SYS_close, p[0].fd);
-	return r >= 0 && p[1].revents ? -ENOSYS : r;
+	return (r >= 0 && p[1].revents) || r == -ENOMEM ? -ENOSYS : r;
 }
 
 static pid_t wait_any(pid_t pid, int *status, int options, struct rusage *usage)

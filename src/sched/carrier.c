@@ -222,7 +222,8 @@ static void *carrier_main(void *arg)
 	san_adopt(&c->disp.san);
 #endif
 	enlist(c);
-	/* listed before the load of carrier_born (pairs with settle in monitor/detect.c) */
+	/* listed before the load of carrier_born (pairs with settle in
+	 * monitor/detect.c) */
 	fence_seq_cst();
 	born = load_acquire(&hooks.carrier_born);
 	if (born)

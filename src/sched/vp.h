@@ -194,8 +194,8 @@ struct carrier {
 	/* of a dedicated one: its kernel thread had children before, and outlives them
 	 * (preload/pt_children.c); itself */
 	bool lingers;
-	/* ptrace requests that it is to make (preload/pt_children.c); anyone pushes, itself
-	 * takes */
+	/* ptrace requests that it is to make (preload/pt_children.c); anyone pushes,
+	 * itself takes */
 	struct request *requests;
 	bool listed; /* it is in carriers_all; itself */
 	/* the thread that it is dedicated to, until that ends; itself */

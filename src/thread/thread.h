@@ -95,8 +95,9 @@ enum wait_kind {
 #define WAKE_SIGNAL 3u /* a signal handler is to run; preload library only */
 
 /* Why a thread is asked to leave its waits. With ASK_SIGNAL it also calls
- * thread_signals, when it next leaves the runtime or where it is (preload/pt_interrupt.c).
- * With ASK_HOME it returns to its own carrier when it leaves (sched/guest.c). */
+ * thread_signals, when it next leaves the runtime or where it is
+ * (preload/pt_interrupt.c). With ASK_HOME it returns to its own carrier when it leaves
+ * (sched/guest.c). */
 #define ASK_CANCEL ((uint8_t)1)
 #define ASK_SIGNAL ((uint8_t)2)
 #define ASK_HOME ((uint8_t)4)
@@ -132,7 +133,8 @@ struct thread_ext {
 	uint32_t *key_gen;
 	unsigned nkeys;
 	size_t own_stack; /* size of a stack that the program provided */
-	/* the kernel thread that it is bound to, or NULL, and for what: sched/guest.c */
+	/* the kernel thread that it is bound to, or NULL, and for what: sched/guest.c
+	 * */
 	struct carrier *bound;
 	const char *bound_for;
 };

@@ -251,8 +251,8 @@ static void *tells_its_id(void *id)
 	return NULL;
 }
 
-/* Restartable sequences: libc says that each thread has an area, and then it has the CPU
- * in it; or a thread cannot register one of its own. */
+/* Restartable sequences: libc says that each thread has an area, and then it has the
+ * CPU in it; or a thread cannot register one of its own. */
 static void *has_no_false_rseq(void *arg)
 {
 #ifdef RSEQ_SIG
