@@ -65,8 +65,8 @@ struct hooks {
 	 * preload library sent it; else false. */
 	bool (*interrupted)(const siginfo_t *info, void *context);
 	/* preload/pt_cputime.c, once the CPU time of a thread is asked for; relaxed.
-	 * Called after a switch, before any carrier can run the thread that was left.
-	 * */
+	 * Called after a switch, before any carrier can run the thread that it
+	 * left. */
 	void (*thread_switched)(struct carrier *c);
 	/* preload/pt_cputime.c: in a forked child, before its runtime is rebuilt.
 	 * survivor: the user thread that forked, or NULL. */

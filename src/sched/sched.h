@@ -206,8 +206,7 @@ void block_end(struct uk_thread *t);
 void outside_begin(struct uk_thread *t);
 void outside_end(struct uk_thread *t);
 
-/* -- signals for user threads: guest.c, preload/pt_interrupt.c, preload/pt_signal.c --
- * */
+/* -- signals: guest.c, preload/pt_interrupt.c, preload/pt_signal.c -- */
 
 /* A system call returned -EINTR: has a handler interrupted it? Then the caller of the
  * library is told, and decides. Otherwise, and always without the preload library, the

@@ -133,8 +133,7 @@ struct thread_ext {
 	uint32_t *key_gen;
 	unsigned nkeys;
 	size_t own_stack; /* size of a stack that the program provided */
-	/* the kernel thread that it is bound to, or NULL, and for what: sched/guest.c
-	 * */
+	/* the carrier that it is bound to, or NULL, and for what: sched/guest.c */
 	struct carrier *bound;
 	const char *bound_for;
 };
