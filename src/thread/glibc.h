@@ -52,7 +52,7 @@ struct glibc {
 	size_t data_bytes;
 	/* malloc's word in it: the arena of the thread; NOWHERE = unknown */
 	ptrdiff_t arena;
-	void *main_arena;
+	void *main_arena; /* NULL = unknown, also where there are only light threads */
 	/* thread-specific data */
 	size_t nlevel1, nlevel2, data_size, data_seq, data_ptr;
 	struct link
@@ -98,7 +98,7 @@ static inline void glibc_set_word(void *tp, ptrdiff_t off, const void *v)
  * NULL again when the thread ends, because libc counts the threads of an arena. */
 static inline void glibc_use_main_arena(void *tp, bool yes)
 {
-	if (glibc.arena != NOWHERE)
+	if (glibc.main_arena && glibc.arena != NOWHERE)
 		glibc_set_word(tp, glibc.arena, yes ? glibc.main_arena : NULL);
 }
 
