@@ -295,7 +295,7 @@ final class WorkersTest {
 		String url = fresh();
 		try (Connection db = DriverManager.getConnection(url)) {
 			ledger(db);
-			int[] left = {0};
+			AtomicInteger left = new AtomicInteger();
 			AtomicInteger refuse = new AtomicInteger();
 			javax.sql.DataSource source = (javax.sql.DataSource) Proxy.newProxyInstance(
 				WorkersTest.class.getClassLoader(), new Class<?>[] {javax.sql.DataSource.class},
@@ -305,13 +305,13 @@ final class WorkersTest {
 					return losing(DriverManager.getConnection(url), left, answer, refuse);
 				});
 			Vault v = vault(new JdbcStore(source, "t").lease(200));
-			v.start("s", task(Shared.Steps.class, 30, 0L));
+			v.start("s", task(Shared.Steps.class, 300, 0L)); // many are left when a few are seen
 			until(() -> rows(db) > 3);
-			left[0] = 7;
+			left.set(7);
 			assertTrue(v.awaitAll(600_000));
 			assertEquals("{}", v.failed().toString());
-			check(db, 1, 30);
-			assertTrue(left[0] < 0, "none was lost");
+			check(db, 1, 300);
+			assertTrue(left.get() < 0, "none was lost");
 			v.close();
 		}
 	}
@@ -354,16 +354,16 @@ final class WorkersTest {
 	}
 
 	/** The 7th commit of the writer comes through. Then the connection is lost, for many leases. */
-	private static Connection losing(Connection c, int[] left, boolean answer,
+	private static Connection losing(Connection c, AtomicInteger left, boolean answer,
 			AtomicInteger refuse) {
 		return (Connection) Proxy.newProxyInstance(WorkersTest.class.getClassLoader(),
 			new Class<?>[] {Connection.class}, (p, m, a) -> {
 				try {
 					Object r = m.invoke(c, a);
-					if (m.getName().equals("commit") && left[0] > 0
+					if (m.getName().equals("commit") && left.get() > 0
 							&& Thread.currentThread().getName().equals("pico-durable-writer")
-							&& --left[0] == 0) {
-						left[0] = -1;
+							&& left.decrementAndGet() == 0) {
+						left.set(-1);
 						c.close();
 						refuse.set(30);
 						if (answer)
