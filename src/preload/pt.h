@@ -121,7 +121,7 @@ struct posix_thread {
 	void *arg;
 	void *result;    /* of pthread_exit; self */
 	uint32_t exited; /* pthread_exit was called; self */
-	uint32_t policy; /* as it was set (pt_policy.c); pt_signal.c's lock to write */
+	uint32_t policy; /* as it was set, see policy_of; pt_signal.c's lock to write */
 	int32_t priority;
 	struct sched_own wish; /* if size: what the kernel is to get; the same lock */
 	uint8_t binds;         /* it is to be bound (bound_ask); any thread sets */

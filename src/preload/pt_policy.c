@@ -22,6 +22,7 @@
 #include "preload/pt_calls.h"
 #include "preload/pt_signal.h"
 #include "preload/pt_tid.h"
+#include "sched/vp.h"
 
 #ifndef SCHED_DEADLINE
 #define SCHED_DEADLINE 6
@@ -31,7 +32,7 @@
 #define RESET_ON_FORK 0x01
 #define KNOWN_FLAGS 0x7f
 
-static struct sched_own base; /* of carriers; set before there are user threads */
+#define AS_CARRIERS UINT32_MAX /* in a thread's policy: none was set */
 
 static bool is_fair(uint32_t policy)
 {
@@ -43,22 +44,44 @@ static bool is_real_time(uint32_t policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
 }
 
-void policy_learn(void)
+/* What carriers have, or what they will inherit from the caller. Asked only when it is
+ * needed: a program may have a filter that kills for it. */
+static struct sched_own base(void)
 {
-	if (sys4(SYS_sched_getattr, 0, &base, sizeof(base), 0))
-		base.policy = SCHED_OTHER; /* a filter refuses */
+	struct sched_own own = { .policy = SCHED_OTHER };
+	const struct carrier *c = load_acquire(&carriers_all);
+
+	while (c && (load_relaxed(&c->bound_to) || load_relaxed(&c->ended)))
+		c = c->next_all;
+	sys4(SYS_sched_getattr, c ? load_relaxed(&c->tid) : 0, &own, sizeof(own), 0);
+	return own;
 }
 
 /* Must a thread with this policy be bound? */
 static bool kernel_acts(uint32_t policy)
 {
-	return is_real_time(policy) || is_real_time(base.policy);
+	return is_real_time(policy) || is_real_time(base().policy);
 }
 
 bool policy_apart(int policy, int priority)
 {
-	return kernel_acts((uint32_t)policy) &&
-	       ((uint32_t)policy != base.policy || (uint32_t)priority != base.priority);
+	struct sched_own b = base();
+
+	return (is_real_time((uint32_t)policy) || is_real_time(b.policy)) &&
+	       ((uint32_t)policy != b.policy || (uint32_t)priority != b.priority);
+}
+
+int policy_of(const struct posix_thread *pt, int *priority)
+{
+	uint32_t policy = load_relaxed(&pt->policy);
+	struct sched_own b;
+
+	*priority = load_relaxed(&pt->priority);
+	if (policy != AS_CARRIERS)
+		return (int)policy;
+	b = base();
+	*priority = (int)b.priority;
+	return (int)b.policy;
 }
 
 void policy_begins(struct posix_thread *pt, const int *policy, int priority)
@@ -69,8 +92,8 @@ void policy_begins(struct posix_thread *pt, const int *policy, int priority)
 		pt->policy = (uint32_t)*policy;
 		pt->priority = priority;
 	} else {
-		pt->policy = me->thread ? me->policy : base.policy;
-		pt->priority = me->thread ? me->priority : (int32_t)base.priority;
+		pt->policy = me->thread ? me->policy : AS_CARRIERS;
+		pt->priority = me->priority;
 	}
 }
 
@@ -191,7 +214,7 @@ long policy_get_param(const struct posix_thread *pt, struct sched_param *param)
 		return -EINVAL;
 	if (!posix_readable(param, sizeof(*param)))
 		return -EFAULT;
-	param->sched_priority = load_relaxed(&pt->priority);
+	policy_of(pt, &param->sched_priority);
 	return 0;
 }
 
@@ -217,16 +240,18 @@ static long read_attr(struct sched_own *from, unsigned flags, struct sched_own *
 long policy_set_attr(struct posix_thread *pt, struct sched_own *from, unsigned flags)
 {
 	struct sched_own a;
+	int policy, priority;
 	long r = read_attr(from, flags, &a);
 
 	if (r)
 		return r;
+	policy = policy_of(pt, &priority);
 	if (a.flags & KEEP_POLICY)
-		a.policy = load_relaxed(&pt->policy);
+		a.policy = (uint32_t)policy;
 	if (a.policy > INT_MAX)
 		return -EINVAL;
 	if (a.flags & KEEP_PARAMS) {
-		a.priority = (uint32_t)load_relaxed(&pt->priority);
+		a.priority = (uint32_t)priority;
 		a.nice = tid_nice(pt);
 	} else if (is_fair(a.policy) && !a.priority && tid_set_nice(pt, a.nice)) {
 		return -EPERM;
@@ -240,7 +265,7 @@ long policy_set_attr(struct posix_thread *pt, struct sched_own *from, unsigned f
 long policy_get_attr(struct posix_thread *pt, struct sched_own *a, unsigned size,
 		     unsigned flags)
 {
-	int tid;
+	int tid, priority;
 	long r;
 
 	bool in = signals_enter();
@@ -249,8 +274,8 @@ long policy_get_attr(struct posix_thread *pt, struct sched_own *a, unsigned size
 	r = sys4(SYS_sched_getattr, tid, a, size, flags);
 	if (r || tid)
 		return r;
-	a->policy = load_relaxed(&pt->policy);
-	a->priority = (uint32_t)load_relaxed(&pt->priority);
+	a->policy = (uint32_t)policy_of(pt, &priority);
+	a->priority = (uint32_t)priority;
 	a->nice = is_fair(a->policy) ? tid_nice(pt) : 0;
 	return 0;
 }
@@ -281,17 +306,16 @@ LIBC_API int pthread_getschedparam(pthread_t th, int *policy, struct sched_param
 
 	if (is_kernels(th))
 		return NEXT(pthread_getschedparam)(th, policy, param);
-	*policy = (int)load_relaxed(&pt->policy);
-	param->sched_priority = load_relaxed(&pt->priority);
+	*policy = policy_of(pt, &param->sched_priority);
 	return 0;
 }
 
 LIBC_API int pthread_setschedprio(pthread_t th, int priority)
 {
 	struct sched_param param = { .sched_priority = priority };
+	int had;
 
 	if (is_kernels(th))
 		return NEXT(pthread_setschedprio)(th, priority);
-	return pthread_setschedparam(th, (int)load_relaxed(&posix_of(th)->policy),
-				     &param);
+	return pthread_setschedparam(th, policy_of(posix_of(th), &had), &param);
 }

@@ -341,10 +341,8 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 
 	if (unlikely(posix_self_tls.apart))
 		return create_apart(th, a, fn, arg);
-	if (unlikely(!program_name[0])) {
+	if (unlikely(!program_name[0]))
 		name_program();
-		policy_learn();
-	}
 	r = plan_make(&p, a);
 	if (r)
 		return r;
@@ -448,9 +446,9 @@ LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 {
 	struct uk_thread *t = posix_thread(th);
 	struct posix_thread *pt = posix_of(th);
-	struct sched_param param = { .sched_priority = pt->priority };
+	struct sched_param param;
 	cpu_set_t set;
-	int r;
+	int r, policy;
 
 	if (is_kernels(th))
 		return NEXT(pthread_getattr_np)(th, a);
@@ -469,7 +467,8 @@ LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 						load_relaxed(&t->join) == JOIN_DETACHED
 						    ? PTHREAD_CREATE_DETACHED
 						    : PTHREAD_CREATE_JOINABLE);
-	pthread_attr_setschedpolicy(a, (int)pt->policy);
+	policy = policy_of(pt, &param.sched_priority);
+	pthread_attr_setschedpolicy(a, policy);
 	pthread_attr_setschedparam(a, &param);
 	if (!r && !pthread_getaffinity_np(th, sizeof(set), &set))
 		r = pthread_attr_setaffinity_np(a, sizeof(set), &set);

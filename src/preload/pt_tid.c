@@ -205,14 +205,15 @@ static long named_in(long n, const long *a)
 static long answer(struct posix_thread *pt, long n, const long *a)
 {
 	void *p1 = (void *)(uintptr_t)a[1], *p2 = (void *)(uintptr_t)a[2];
+	int had;
 
 	switch (n) {
 	case SYS_sched_setscheduler:
 		return policy_set(pt, (int)a[1], p2);
 	case SYS_sched_getscheduler:
-		return (long)load_relaxed(&pt->policy);
+		return policy_of(pt, &had);
 	case SYS_sched_setparam:
-		return policy_set(pt, (int)load_relaxed(&pt->policy), p1);
+		return policy_set(pt, policy_of(pt, &had), p1);
 	case SYS_sched_getparam:
 		return policy_get_param(pt, p1);
 	case SYS_sched_rr_get_interval:

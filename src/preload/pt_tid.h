@@ -34,8 +34,8 @@ long policy_get_attr(struct posix_thread *pt, struct sched_own *a, unsigned size
 		     unsigned flags);
 /* 0 or EINVAL. */
 int policy_check(int policy, int priority);
-/* Called once, before the first user thread. */
-void policy_learn(void);
+/* The policy of a user thread. */
+int policy_of(const struct posix_thread *pt, int *priority);
 /* Must a thread that is created with this policy be a kernel thread? */
 bool policy_apart(int policy, int priority);
 /* pt begins with this policy; NULL: with its creator's. */
