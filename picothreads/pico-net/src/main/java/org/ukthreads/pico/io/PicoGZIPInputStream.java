@@ -6,6 +6,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.util.Arrays;
 import java.util.zip.CRC32;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
@@ -18,7 +19,29 @@ import org.ukthreads.pico.Alloc;
  */
 public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
 	private static final byte[] HEADER = {31, (byte) 139, 8, 0, 0, 0, 0, 0, 0, 0};
+	private static final byte[] EMPTY = {3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	private static final int HCRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16;
+	/** Whether another member is looked for only if the underlying stream has bytes available. */
+	private static final boolean ASKS = asks();
+
+	/** Older JDKs call available(), newer updates of the same versions do not. */
+	private static boolean asks() {
+		boolean[] asked = {false};
+		byte[] member = Arrays.copyOf(HEADER, HEADER.length + EMPTY.length);
+		System.arraycopy(EMPTY, 0, member, HEADER.length, EMPTY.length);
+		InputStream in = new ByteArrayInputStream(member) {
+			@Override
+			public int available() {
+				asked[0] = true;
+				return super.available();
+			}
+		};
+		try {
+			return new GZIPInputStream(in).read() < 0 && asked[0];
+		} catch (IOException e) {
+			throw new AssertionError(e);
+		}
+	}
 
 	private boolean closed;
 
@@ -112,7 +135,7 @@ public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
 			new ByteArrayInputStream(buf, len - n, n), new Lent(in));
 		if (four(all) != crc.getValue() || four(all) != (inf.getBytesWritten() & 0xffffffffL))
 			throw new ZipException("Corrupt GZIP trailer");
-		if (in.available() <= 0 && n <= 26)
+		if (ASKS && in.available() <= 0 && n <= 26)
 			return true;
 		int used = 8;
 		try {
