@@ -196,14 +196,16 @@ void bound_own(void)
 
 	if (likely(!load_relaxed(&self->binds)))
 		return;
-	why = load_relaxed(&self->wish.size) ? "scheduling policy" : "UK_BIND";
+	why = !load_relaxed(&self->wish.size) ? "UK_BIND"
+	      : load_relaxed(&self->wish.policy) != self->policy
+		  ? "priority inheritance"
+		  : "scheduling policy";
 	store_relaxed(&self->binds, 0);
 	r = bind_self(why);
 	if (!r && !sched_bound()) /* a handler that interrupted the runtime */
 		r = -EAGAIN;
 	if (!r) {
-		self->apart |= load_relaxed(&self->wish.size) != 0;
-		policy_wished(self);
+		self->apart |= policy_wished(self);
 	} else if (r == -EAGAIN) { /* at the end of the next call */
 		store_relaxed(&self->binds, 1);
 		fetch_or_acq_rel(&handler_thread()->asked, ASK_SIGNAL);

@@ -149,7 +149,7 @@ static NOINLINE int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared
 
 	if (r)
 		return r;
-	if (goes)
+	if (goes && !(m->__data.__kind & KIND_INHERIT)) /* else it lends its priority */
 		s.n.arg = mutex_word(m);
 	rt_adopt();
 	t = rt_enter();

@@ -17,10 +17,8 @@
  *
  *   kind                       whose code
  *   any type, private          ours
- *   priority-inheriting        ours, as if it did not inherit: the kernel knows no user
- *                              thread that could inherit, and user threads have no
- *                              priorities
- *   priority-protected         the same, with the check against the ceiling
+ *   priority-inheriting,       ours; pt_protocol.c raises the owner's priority
+ *   priority-protected
  *   robust, private            ours: at a thread's end its list is walked
  *   process-shared             libc's (pt_shared.c)
  *
@@ -39,6 +37,7 @@
 
 #include "base/sys.h"
 #include "preload/pt_lock.h"
+#include "preload/pt_protocol.h"
 
 enum robust_state {
 	ROBUST_FINE,
@@ -100,6 +99,8 @@ static COLD int poll_word(pthread_mutex_t *m, int64_t deadline)
 
 static int wait_word(pthread_mutex_t *m, int64_t deadline, bool woken)
 {
+	bool inherits = m->__data.__kind & KIND_INHERIT;
+	struct protocol_wait lends;
 	struct mutex_wait how = { .deadline = deadline,
 				  .owner = hint_of(m),
 				  .kind = WAIT_PTHREAD_MUTEX,
@@ -111,7 +112,11 @@ static int wait_word(pthread_mutex_t *m, int64_t deadline, bool woken)
 	do {
 		struct uk_thread *t = rt_enter();
 
+		if (unlikely(inherits))
+			protocol_waits(&lends, m);
 		r = mutex_lock_wait(mutex_word(m), t, &how);
+		if (unlikely(inherits))
+			protocol_waited(&lends);
 		rt_exit(); /* signal handlers run here */
 	} while (posix_waits_on(r));
 	return -r;
@@ -125,6 +130,20 @@ static void give_word(pthread_mutex_t *m)
 	rt_adopt();
 	mutex_release(mutex_word(m), hint_of(m), rt_enter());
 	rt_exit();
+}
+
+/* The caller does not own it any more. */
+static void let_go(pthread_mutex_t *m)
+{
+	int kind = m->__data.__kind, ceiling = m->__data.__spins;
+
+	store_relaxed(&m->__data.__owner, 0);
+	m->__data.__nusers--;
+	give_word(m);
+	if (kind & KIND_INHERIT)
+		protocol_freed();
+	if (kind & KIND_PROTECT)
+		protocol_leave(ceiling);
 }
 
 /* ---- robust ones ---- */
@@ -165,6 +184,20 @@ static int robust_got(pthread_mutex_t *m, uint32_t me)
 	return EOWNERDEAD;
 }
 
+/* The same for any kind. */
+static int got(pthread_mutex_t *m, uint32_t me)
+{
+	int r = 0;
+
+	if (m->__data.__kind & KIND_ROBUST)
+		r = robust_got(m, me);
+	else
+		own(m, me);
+	if (m->__data.__kind & KIND_INHERIT)
+		protocol_owned();
+	return r;
+}
+
 static int robust_unlock(pthread_mutex_t *m)
 {
 	if ((uint32_t)load_relaxed(&m->__data.__owner) != posix_tid())
@@ -174,9 +207,7 @@ static int robust_unlock(pthread_mutex_t *m)
 	else if (type_of(m) == PTHREAD_MUTEX_RECURSIVE_NP && --m->__data.__count)
 		return 0;
 	list_del(link_of(m));
-	store_relaxed(&m->__data.__owner, 0);
-	m->__data.__nusers--;
-	give_word(m);
+	let_go(m);
 	return 0;
 }
 
@@ -216,17 +247,6 @@ LIBC_API int pthread_mutex_consistent(pthread_mutex_t *m)
 
 /* ---- lock ---- */
 
-/* Is the caller's real-time priority above the ceiling of a priority-protected
- * mutex? */
-static bool above_ceiling(const pthread_mutex_t *m)
-{
-	struct sched_param param = { .sched_priority = posix_self_tls.priority };
-
-	if (!posix_self_tls.thread)
-		sys2(SYS_sched_getparam, 0, &param);
-	return param.sched_priority > m->__data.__spins;
-}
-
 static bool is_simple(int kind)
 {
 	return !(kind & (KIND_ROBUST | KIND_INHERIT | KIND_PROTECT));
@@ -263,30 +283,32 @@ static NOINLINE int lock_slowly(pthread_mutex_t *m, clockid_t clock,
 		r = again(m, true);
 	if (r >= 0)
 		return r;
-	if (kind & KIND_PROTECT && above_ceiling(m))
-		return EINVAL;
+	if (kind & KIND_PROTECT)
+		r = protocol_enter(m->__data.__spins);
+	if (r > 0)
+		return r;
 	if (!mutex_try(mutex_word(m))) {
 		int64_t deadline = posix_deadline(clock, abs);
 
 		/* before 1970: the kernel refuses it for an inheriting mutex, else it
 		 * is past */
-		if (deadline == -EINVAL ||
-		    (abs && abs->tv_sec < 0 && kind & KIND_INHERIT))
-			return EINVAL;
-		r = wait_word(m, deadline, false);
+		r = deadline == -EINVAL ||
+			    (abs && abs->tv_sec < 0 && kind & KIND_INHERIT)
+			? EINVAL
+			: wait_word(m, deadline, false);
+		if (r && kind & KIND_PROTECT)
+			protocol_leave(m->__data.__spins);
 		if (r)
 			return r;
 	}
-	if (kind & KIND_ROBUST)
-		return robust_got(m, me);
-	own(m, me);
-	return 0;
+	return got(m, me);
 }
 
-/* Private, and neither robust nor priority-protected, as nearly all are. */
+/* Private, not robust, and without a protocol, as nearly all are. */
 static inline bool is_plain(int kind)
 {
-	return likely(!(kind & (KIND_SHARED | KIND_ROBUST | KIND_PROTECT)));
+	return likely(
+	    !(kind & (KIND_SHARED | KIND_ROBUST | KIND_INHERIT | KIND_PROTECT)));
 }
 
 static inline bool lock_fast(pthread_mutex_t *m)
@@ -333,14 +355,16 @@ LIBC_API int pthread_mutex_trylock(pthread_mutex_t *m)
 		r = again(m, false);
 	if (r >= 0)
 		return r;
-	if (kind & KIND_PROTECT && above_ceiling(m))
-		return EINVAL;
-	if (!mutex_try(mutex_word(m)))
+	if (kind & KIND_PROTECT)
+		r = protocol_enter(m->__data.__spins);
+	if (r > 0)
+		return r;
+	if (!mutex_try(mutex_word(m))) {
+		if (kind & KIND_PROTECT)
+			protocol_leave(m->__data.__spins);
 		return EBUSY;
-	if (kind & KIND_ROBUST)
-		return robust_got(m, me);
-	own(m, me);
-	return 0;
+	}
+	return got(m, me);
 }
 ALSO(pthread_mutex_trylock, __pthread_mutex_trylock);
 
@@ -362,9 +386,7 @@ static NOINLINE int unlock_slowly(pthread_mutex_t *m)
 		return EPERM;
 	if (type_of(m) == PTHREAD_MUTEX_RECURSIVE_NP && --m->__data.__count)
 		return 0;
-	store_relaxed(&m->__data.__owner, 0);
-	m->__data.__nusers--;
-	give_word(m);
+	let_go(m);
 	return 0;
 }
 
@@ -409,16 +431,13 @@ int lock_return(pthread_mutex_t *m, bool woken, bool handed)
 
 	if (!handed && (uint32_t)load_relaxed(&m->__data.__owner) == me)
 		return again(m, true);
+	if (m->__data.__kind & KIND_PROTECT)
+		protocol_enter(m->__data.__spins);
 	if (!handed && (woken || !mutex_try(mutex_word(m))))
 		wait_word(m, TIME_NEVER, woken);
-	if (m->__data.__kind & KIND_ROBUST) {
-		r = robust_got(m, me);
-		if (r == ENOTRECOVERABLE)
-			return r;
-	} else {
-		own(m, me);
-		r = 0;
-	}
+	r = got(m, me);
+	if (r == ENOTRECOVERABLE)
+		return r;
 	m->__data.__nusers--;
 	return r;
 }
@@ -477,9 +496,12 @@ LIBC_API int pthread_mutex_setprioceiling(pthread_mutex_t *m, int ceiling, int *
 		wait_word(m, TIME_NEVER, false);
 	*old = m->__data.__spins;
 	m->__data.__spins = (short)ceiling;
-	if (r < 0)
+	if (r < 0) {
 		give_word(m);
-	else
+	} else {
 		m->__data.__count--;
+		protocol_enter(ceiling);
+		protocol_leave(*old);
+	}
 	return 0;
 }

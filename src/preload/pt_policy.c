@@ -20,6 +20,7 @@
 
 #include "base/sys.h"
 #include "preload/pt_calls.h"
+#include "preload/pt_protocol.h"
 #include "preload/pt_signal.h"
 #include "preload/pt_tid.h"
 #include "sched/vp.h"
@@ -152,8 +153,11 @@ static bool told_kernel(struct posix_thread *pt, const struct sched_own *a, long
 	tid = bound_tid(pt);
 	if (tid) {
 		*r = sys3(SYS_sched_setattr, tid, a, 0);
-		if (!*r)
+		if (!*r) {
 			remember(pt, a);
+			pt->wish.size = 0; /* an older one */
+			protocol_policy(load_relaxed(&pt->tid), a);
+		}
 	}
 	signals_leave(in);
 	return tid;
@@ -180,16 +184,28 @@ static long change(struct posix_thread *pt, struct sched_own *a)
 	return 0;
 }
 
-void policy_wished(struct posix_thread *self)
+void policy_lend(struct posix_thread *pt, const struct sched_own *a, bool raises)
 {
-	struct sched_own a;
+	if (raises || is_real_time(load_relaxed(&pt->policy))) {
+		pt->wish = *a;
+		bound_ask(pt);
+	} else {
+		pt->wish.size = 0;
+		store_relaxed(&pt->binds, 0);
+	}
+}
+
+bool policy_wished(struct posix_thread *self)
+{
+	bool own;
 
 	bool in = signals_enter();
-	a = self->wish;
+	own = self->wish.size && self->wish.policy == load_relaxed(&self->policy);
+	if (self->wish.size)
+		sys3(SYS_sched_setattr, 0, &self->wish, 0);
 	self->wish.size = 0;
 	signals_leave(in);
-	if (a.size)
-		sys3(SYS_sched_setattr, 0, &a, 0);
+	return own;
 }
 
 long policy_set(struct posix_thread *pt, int policy, const struct sched_param *param)
@@ -291,13 +307,18 @@ LIBC_API int pthread_setschedparam(pthread_t th, int policy,
 				   const struct sched_param *param)
 {
 	long a[] = { 0, policy };
+	int r;
 
 	if (!is_kernels(th))
 		return -(int)policy_set(posix_of(th), policy, param);
 	if (pthread_equal(th, pthread_self()) &&
 	    !bound_syscall(SYS_sched_setscheduler, a))
 		return ENOMEM;
-	return NEXT(pthread_setschedparam)(th, policy, param);
+	r = NEXT(pthread_setschedparam)(th, policy, param);
+	if (!r)
+		protocol_kernels(load_relaxed(&posix_of(th)->tid), policy,
+				 param->sched_priority);
+	return r;
 }
 
 LIBC_API int pthread_getschedparam(pthread_t th, int *policy, struct sched_param *param)
@@ -305,7 +326,10 @@ LIBC_API int pthread_getschedparam(pthread_t th, int *policy, struct sched_param
 	const struct posix_thread *pt = posix_of(th);
 
 	if (is_kernels(th))
-		return NEXT(pthread_getschedparam)(th, policy, param);
+		return protocol_own(load_relaxed(&pt->tid), policy,
+				    &param->sched_priority)
+			   ? 0
+			   : NEXT(pthread_getschedparam)(th, policy, param);
 	*policy = policy_of(pt, &param->sched_priority);
 	return 0;
 }

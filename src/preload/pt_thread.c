@@ -22,6 +22,7 @@
 #include "mem/stack.h"
 #include "preload/pt.h"
 #include "preload/pt_children.h"
+#include "preload/pt_protocol.h"
 #include "preload/pt_tid.h"
 #include "uk/time.h"
 
@@ -64,6 +65,7 @@ static void only_one(void)
 	posix_self_tls.apart = sched_bound();
 	posix_self_tls.counted = false; /* it is main now */
 	posix_robust_forked();
+	protocol_forked();
 	shared_forked();
 }
 

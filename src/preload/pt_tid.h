@@ -40,7 +40,11 @@ int policy_of(const struct posix_thread *pt, int *priority);
 bool policy_apart(int policy, int priority);
 /* pt begins with this policy; NULL: with its creator's. */
 void policy_begins(struct posix_thread *pt, const int *policy, int priority);
-/* The caller is bound: the kernel gets what was wished for it. */
-void policy_wished(struct posix_thread *self);
+/* Under pt_signal.c's lock: pt, which is not bound, is to be bound and get a, if that
+ * raises its priority; else it has what it has itself. */
+void policy_lend(struct posix_thread *pt, const struct sched_own *a, bool raises);
+/* The caller is bound: the kernel gets what was wished for it. True: the thread's own
+ * policy. */
+bool policy_wished(struct posix_thread *self);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A real-time policy acts in the kernel, whichever thread sets it: for itself, for a
  * thread that waits, computes or is in any call, or for a thread that is to be created.
- * Without the right to set it, the call gives EPERM and nothing changes. */
+ * Without the right to set it, the call gives EPERM and nothing changes. So does the
+ * priority that a thread inherits from one that waits for its mutex, and a ceiling. */
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -295,6 +296,168 @@ static void at_any_instruction(void)
 	puts("at any instruction");
 }
 
+/* ---- protocols of mutexes ---- */
+
+static pthread_mutex_t inherits_m[2];
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+
+static void make(pthread_mutex_t *mutex, int protocol, int type)
+{
+	pthread_mutexattr_t a;
+
+	CHECK(!pthread_mutexattr_init(&a));
+	CHECK(!pthread_mutexattr_setprotocol(&a, protocol));
+	CHECK(!pthread_mutexattr_settype(&a, type));
+	if (protocol == PTHREAD_PRIO_PROTECT)
+		CHECK(!pthread_mutexattr_setprioceiling(&a, PRIORITY));
+	CHECK(!pthread_mutex_init(mutex, &a));
+}
+
+/* Has the caller's kernel thread this priority, of its own or inherited? */
+static bool is_raised(void)
+{
+	char path[64], line[512] = "";
+	long priority = 0;
+	FILE *f;
+
+	sprintf(path, "/proc/self/task/%ld/stat", raw_call(SYS_gettid, 0, NULL, 0));
+	f = fopen(path, "r");
+	CHECK(f && fgets(line, sizeof(line), f) && !fclose(f));
+	/* the 18th field; the second one ends with the last ')' */
+	CHECK(sscanf(strrchr(line, ')') + 1,
+		     " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+		     &priority) == 1);
+	return priority == -1 - PRIORITY;
+}
+
+static void until(bool raised)
+{
+	while (is_raised() != raised)
+		usleep(100);
+}
+
+static void *locks(void *arg)
+{
+	set(pthread_self(), SCHED_FIFO);
+	CHECK(!pthread_mutex_lock(arg) && is_raised());
+	CHECK(!pthread_mutex_unlock(arg) && is_raised());
+	return arg;
+}
+
+static void *locks_in_time(void *arg)
+{
+	struct timespec at;
+
+	set(pthread_self(), SCHED_RR);
+	while (!stop) {
+		clock_gettime(CLOCK_REALTIME, &at);
+		at.tv_nsec += 20000000;
+		at.tv_sec += at.tv_nsec / 1000000000;
+		at.tv_nsec %= 1000000000;
+		CHECK(pthread_mutex_timedlock(arg, &at) == ETIMEDOUT);
+	}
+	return arg;
+}
+
+static void *locks_after_cond(void *arg)
+{
+	set(pthread_self(), SCHED_FIFO);
+	CHECK(!pthread_mutex_lock(arg));
+	started = 1;
+	CHECK(!pthread_cond_wait(&cond, arg) && !pthread_mutex_unlock(arg));
+	return arg;
+}
+
+/* Holds the second mutex and waits for the first. */
+static void *is_between(void *arg)
+{
+	CHECK(!pthread_mutex_lock(&inherits_m[1]));
+	started = 1;
+	CHECK(!pthread_mutex_lock(arg) && is_raised());
+	CHECK(!pthread_mutex_unlock(arg) && is_raised());
+	CHECK(!pthread_mutex_unlock(&inherits_m[1]) && !is_raised());
+	return arg;
+}
+
+static void *owns(void *arg)
+{
+	pthread_mutex_t *one = arg;
+	struct sched_param p;
+	pthread_t t, u;
+	int policy;
+
+	CHECK(!pthread_mutex_lock(one));
+	t = start(locks, one);
+	until(true);
+	CHECK(!pthread_getschedparam(pthread_self(), &policy, &p));
+	CHECK(policy == SCHED_OTHER && !p.sched_priority);
+	CHECK(!pthread_mutex_unlock(one) && !is_raised());
+	finish(t);
+
+	CHECK(!pthread_mutex_lock(one));
+	t = start(locks_in_time, one);
+	until(true);
+	stop = 1;
+	until(false);
+	finish(t);
+	stop = 0;
+	CHECK(!pthread_mutex_unlock(one));
+
+	started = 0;
+	t = start(locks_after_cond, one);
+	while (!__atomic_load_n(&started, __ATOMIC_RELAXED))
+		usleep(100);
+	CHECK(!pthread_mutex_lock(one) && !pthread_cond_signal(&cond));
+	until(true);
+	CHECK(!pthread_mutex_unlock(one) && !is_raised());
+	finish(t);
+
+	started = 0;
+	CHECK(!pthread_mutex_lock(one));
+	t = start(is_between, one);
+	while (!__atomic_load_n(&started, __ATOMIC_RELAXED))
+		usleep(100);
+	u = start(locks, &inherits_m[1]);
+	until(true);
+	set(pthread_self(), SCHED_OTHER); /* does not lower it */
+	until(true); /* not while t is in a handler, or becomes bound */
+	CHECK(!pthread_mutex_unlock(one) && !is_raised());
+	finish(t);
+	finish(u);
+	return arg;
+}
+
+static void *has_a_ceiling(void *arg)
+{
+	struct sched_param p = { .sched_priority = 1 };
+
+	CHECK(!pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
+	CHECK(!is_raised() && !pthread_mutex_lock(arg) && is_raised());
+	CHECK(!pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
+	CHECK(is_raised() && !pthread_mutex_unlock(arg) && !is_raised());
+	CHECK(!pthread_mutex_trylock(arg) && is_raised());
+	CHECK(!pthread_mutex_unlock(arg) && !is_raised());
+	p.sched_priority = PRIORITY + 1;
+	CHECK(!pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
+	CHECK(pthread_mutex_lock(arg) == EINVAL);
+	CHECK(pthread_mutex_trylock(arg) == EINVAL);
+	return arg;
+}
+
+static void protocols(void)
+{
+	for (int type = PTHREAD_MUTEX_NORMAL; type <= PTHREAD_MUTEX_ERRORCHECK;
+	     type++) {
+		make(&inherits_m[0], PTHREAD_PRIO_INHERIT, type);
+		make(&inherits_m[1], PTHREAD_PRIO_INHERIT, type);
+		finish(start(owns, inherits_m));
+		owns(inherits_m); /* main */
+		make(&inherits_m[0], PTHREAD_PRIO_PROTECT, type);
+		finish(start(has_a_ceiling, inherits_m));
+	}
+	puts("protocols");
+}
+
 /* ---- without the right ---- */
 
 static void *may_not(void *arg)
@@ -356,6 +519,7 @@ int main(void)
 	run_in_thread(creates);
 	RUN(others_get_it);
 	RUN(at_any_instruction);
+	RUN(protocols);
 	set(pthread_self(), SCHED_RR); /* main, too */
 	run_in_thread(inherits);
 	return 0;
