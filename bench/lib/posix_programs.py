@@ -241,15 +241,23 @@ def micro_cases(q):
                               ("sem", "semaphore ping-pong, round trip")) for v in (1, 2)]
     cases += [case("mutex, nobody else: lock + unlock", 1, "mutex", (100 * turns,),
                    100 * turns, EACH)]
-    cases += [case(f"mutex, 16 threads: lock + unlock, {v} vp", v, "contend", (16, turns),
-                   16 * turns, EACH) for v in (1, 2)]
+    cases += [case(f"mutex, {t:,} threads: lock + unlock, {v} vp", v, "contend",
+                   (t, 16 * turns // t), 16 * turns // t * t, EACH)
+              for t in (10, 16, 100, 1_000, 10_000) for v in (1, 2)]
     cases += [case(f"sched_yield, {t:,} threads, 1 vp", 1, "yield", (t, turns * 2 // t),
                    turns * 2, EACH) for t in (2, 1_000)]
-    cases += [case(f"{m:,} sleeping threads, 1 vp", 1, "sleepers", (m,), m,
-                   {"start": (", until all run", "s", None),
-                    "bytes": (", kernel stacks and slabs included", "bytes each", None),
-                    "wake": (", CPU per wake", "us", None)})
+    sleeps = {"start": (", until all run", "s", None),
+              "bytes": (", kernel stacks and slabs included", "bytes each", None),
+              "wake": (", CPU per wake", "us", None)}
+    cases += [case(f"{m:,} sleeping threads, 1 vp", 1, "sleepers", (m,), m, sleeps)
               for m in ((2_000,) if q else (10_000, 100_000))]
+    many = 2_000 if q else 100_000
+    cases += [case(f"{many:,} sleeping threads, stacks of 256 KB, 1 vp", 1, "sleepers",
+                   (many, 256), many, sleeps),
+              case(f"threads at one mutex, until no more or {many:,}, 2 vp", 2, "refusal",
+                   (many,), 1, {"threads": (", created", "threads", None),
+                                "create": (", create", "ns each", None),
+                                "join": (", unlock and join", "ns each", None)})]
     return cases
 
 

@@ -3,9 +3,9 @@
  * bench/lib/posix_programs.py runs natively and under `uk run`.
  *
  * micro create N | nested N | crowd ROUNDS N | mutex N | contend THREADS N | cond N |
- * sem N | yield THREADS N | sleepers N
+ * sem N | yield THREADS N | sleepers N [KB] | refusal MOST
  *
- * All threads have default attributes. main is a kernel thread in both runs, so it
+ * All threads have default attributes, except that sleepers may have stacks of KB. main is a kernel thread in both runs, so it
  * takes part in no contest. `create` measures what main pays to create and join
  * threads, `nested` what another thread pays. */
 #include <errno.h>
@@ -25,11 +25,12 @@ static pthread_barrier_t together;
 static long turn;
 static sem_t sems[2];
 static int stop;
+static pthread_attr_t attributes;
 
 static pthread_t start(void *(*fn)(void *), long arg, long n)
 {
 	pthread_t th;
-	int err = pthread_create(&th, NULL, fn, (void *)arg);
+	int err = pthread_create(&th, &attributes, fn, (void *)arg);
 
 	if (err) {
 		printf("note pthread_create fails at thread %ld: %s\n", n,
@@ -141,6 +142,36 @@ static void *yield_often(void *arg)
 	return arg;
 }
 
+static void *lock_once(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	done++;
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+/* As many threads as the system allows, at most `arg1`, all of which wait for one mutex
+ * that is then unlocked. */
+static void refusal(void)
+{
+	pthread_t *th = calloc((size_t)arg1, sizeof(*th));
+	long n = 0;
+	int64_t t0 = now_ns();
+
+	pthread_mutex_lock(&lock);
+	while (n < arg1 && !pthread_create(&th[n], &attributes, lock_once, NULL))
+		n++;
+	result("threads", (double)n);
+	result("create", (double)(now_ns() - t0) / (double)n);
+	t0 = now_ns();
+	pthread_mutex_unlock(&lock);
+	for (long i = 0; i < n; i++)
+		pthread_join(th[i], NULL);
+	result("join", (double)(now_ns() - t0) / (double)n);
+	check(done == n);
+	free(th);
+}
+
 static long sleepers_up, wakes;
 
 static void *sleep_on(void *arg)
@@ -174,6 +205,8 @@ static void sleepers(void)
 	int64_t t0 = now_ns(), cpu;
 	long woken;
 
+	if (arg2)
+		pthread_attr_setstacksize(&attributes, (size_t)arg2 << 10);
 	for (long i = 0; i < arg1; i++)
 		th[i] = start(sleep_on, i, i);
 	while (__atomic_load_n(&sleepers_up, __ATOMIC_RELAXED) < arg1)
@@ -196,6 +229,7 @@ static void sleepers(void)
 
 static int run(const char *what)
 {
+	pthread_attr_init(&attributes);
 	sem_init(&sems[0], 0, 1);
 	sem_init(&sems[1], 0, 0);
 	if (!strcmp(what, "create"))
@@ -216,6 +250,8 @@ static int run(const char *what)
 		contest(yield_often, arg1, arg1 * arg2);
 	else if (!strcmp(what, "sleepers"))
 		sleepers();
+	else if (!strcmp(what, "refusal"))
+		refusal();
 	else
 		return 2;
 	return 0;
