@@ -99,6 +99,9 @@ struct posix_signals {
 	/* In a call of the runtime; a handler has run in it, so it must not wait any
 	 * more. Both self */
 	bool calling, cut;
+	/* A handler has returned and its mask is about to go; a signal has come
+	 * meanwhile, for which no handler may nest. Both self */
+	bool returning, held;
 	uint64_t unmasked; /* if masked: the thread's mask after the call; self */
 	stack_t stack;     /* sigaltstack's; self */
 	struct handler_frame *frames; /* handlers that run, innermost first; self */

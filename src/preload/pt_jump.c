@@ -152,6 +152,7 @@ static bool jump_begins(const struct __jmp_buf_tag *env, struct __jmp_buf_tag *t
 			signals_kernel_mask(m->kernels);
 		return false;
 	}
+	self->signals.returning = false;
 	if (unlikely(self->signals.frames))
 		left = handlers_left(&self->signals, stack_of_jump(env));
 	if (env->__mask_was_saved && m->magic == SAVED) {
@@ -231,6 +232,7 @@ int context_goes(const ucontext_t *to)
 
 LIBC_API int setcontext(const ucontext_t *to)
 {
+	posix_self_tls.signals.returning = false;
 	if (unlikely(posix_self_tls.signals.frames))
 		handlers_left(&posix_self_tls.signals, arch_ucontext_sp(to));
 	return context_goes(to);

@@ -366,8 +366,32 @@ static void *stack_for(struct handler_frame *f, const struct sigaction *a,
 		   : NULL;
 }
 
-/* Calls a's handler as the kernel would. was: not NULL if the handler has interrupted
- * user code, and so the caller is a guest. */
+/* Back to the mask that the thread had before a handler. What that lets through waits
+ * until the caller of call() has its frame back: natively, too, the next handler takes
+ * the place of the one that has returned. If it ran here, a handler that always finds
+ * another signal pending would use up the stack. */
+static void mask_back(struct posix_signals *s, uint64_t mask)
+{
+	if (unlikely(sched_unsettled())) { /* the kernel's mask follows: see call */
+		mask_set_locked(s, mask);
+		return;
+	}
+	s->returning = true;
+	fence_compiler();
+	mask_set(s, mask);
+	fence_compiler();
+	s->returning = false;
+}
+
+/* What the thread blocks while the handler runs, besides its mask. */
+static uint64_t blocked_by(const struct sigaction *a, int sig)
+{
+	return word_of(&a->sa_mask) | (a->sa_flags & SA_NODEFER ? 0 : BIT(sig));
+}
+
+/* Calls a's handler as the kernel would. The caller then looks for what has come
+ * meanwhile: held, or pending. was: not NULL if the handler has interrupted user code,
+ * and so the caller is a guest. */
 static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *info,
 		 ucontext_t *uc, struct uk_thread *was)
 {
@@ -379,15 +403,15 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	stack_t kernels_stack = uc->uc_stack, own = s->stack;
 	void *top = stack_for(&f, a, &own);
 	bool masked = s->masked, calling = s->calling, cut = s->cut;
+	bool returning = s->returning; /* the kernel calls handlers then, too */
 	bool apart = sched_unsettled(), was_shut = is_shut();
 	int err = errno;
 
-	mask_set(s, old | word_of(&a->sa_mask) |
-			(a->sa_flags & SA_NODEFER ? 0 : BIT(info->si_signo)));
+	mask_set(s, old | blocked_by(a, info->si_signo));
 	memcpy(&uc->uc_sigmask, &old, sizeof(old));
 	uc->uc_stack = own;
 	s->frames = &f;
-	s->masked = s->calling = s->cut = false;
+	s->masked = s->calling = s->cut = s->returning = false;
 	if (f.low && own.ss_flags & SS_AUTODISARM) {
 		f.disarmed = own;
 		s->stack = (stack_t){ .ss_flags = SS_DISABLE };
@@ -409,7 +433,8 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	uc->uc_stack = kernels_stack;
 	s->frames = f.prev;
 	count(s, a);
-	mask_set(s, old);
+	mask_back(s, old);
+	s->returning = returning;
 	s->masked = masked;
 	s->calling = calling;
 	s->cut = cut;
@@ -435,6 +460,8 @@ static NOINLINE void call_here(struct posix_signals *s, const struct sigaction *
 	}
 	called = true;
 	call(s, a, info, &here, NULL);
+	if (unlikely(sched_unsettled())) /* the handler has forked */
+		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &s->mask, NULL, sizeof(s->mask));
 }
 
 /* Takes what came when no handler could run. */
@@ -491,20 +518,14 @@ static bool next_signal(struct posix_signals *s, siginfo_t *info, struct sigacti
 	return any;
 }
 
-/* Runs in the context of a user thread, outside the runtime. context: the code that was
- * interrupted; NULL: the end of a call. */
-static void deliver(void *context)
+/* context: the code that was interrupted; NULL: the end of a call. */
+static void deliver_pending(struct posix_signals *s, void *context)
 {
-	struct posix_signals *s = &posix_self_tls.signals;
 	struct sigaction a;
 	siginfo_t info;
 	uint32_t ran = s->ran;
 	struct uk_thread *was;
 
-	if (!posix_self_tls.thread) { /* the kernel runs a kernel thread's handlers */
-		posix_cancel_now(context);
-		return;
-	}
 	thread_signals_seen(handler_thread());
 	bound_own();
 	was = context ? handler_begin() : NULL;
@@ -533,6 +554,25 @@ static void deliver(void *context)
 	if (s->cut || (s->masked && s->ran != s->ran_before))
 		fetch_or_acq_rel(&handler_thread()->asked, ASK_SIGNAL);
 	handler_end(was);
+}
+
+/* Runs in the context of a user thread, outside the runtime. */
+static void deliver(void *context)
+{
+	struct posix_signals *s = &posix_self_tls.signals;
+
+	if (!posix_self_tls.thread) { /* the kernel runs a kernel thread's handlers */
+		posix_cancel_now(context);
+		return;
+	}
+	if (s->returning) {
+		s->held = true;
+		return;
+	}
+	do {
+		s->held = false;
+		deliver_pending(s, context);
+	} while (s->held);
 	posix_cancel_now(context);
 }
 
@@ -642,6 +682,7 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 		       const struct sigaction *a, siginfo_t *info, void *context)
 {
 	struct posix_signals *s = &posix_self_tls.signals;
+	uint64_t mask;
 	int sig = info->si_signo;
 
 	if (sig == SIGPROF && takes_prof(now, t, a, info, context))
@@ -672,13 +713,15 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 		default_action(sig);
 		return;
 	}
-	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
-	     NULL, sizeof(uint64_t));
+	mask = word_of(&((ucontext_t *)context)->uc_sigmask);
+	if (unlikely(sched_unsettled())) /* the kernel delivers: it must not nest */
+		mask |= blocked_by(a, sig);
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 	called(a, sig);
 	t = handler_begin();
 	call(s, a, info, context, t);
 	handler_end(t);
-	if (s->pending & ~s->mask) /* what came meanwhile */
+	if (s->held || s->pending & ~s->mask) /* what came meanwhile */
 		deliver(context);
 }
 

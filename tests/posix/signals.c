@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A handler runs in the thread that gets the signal, whether it is parked, computes or
  * sleeps in the kernel. Calls end with EINTR or go on. Each thread has its own mask and
- * pending signals. Signals for the process go to a thread that does not block them. */
+ * pending signals. Signals for the process go to a thread that does not block them.
+ * However many signals a thread handles in a row, their handlers do not nest. */
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -477,6 +478,60 @@ static void no_signal_is_lost(void)
 	printf("flood: %d\n", get(&flooded));
 }
 
+/* -- a handler that always finds the next signal pending when it ends: the next one
+ * runs in its place, not on top of it -- */
+
+#define CHAIN 300
+static int chained;
+static uintptr_t lowest, highest;
+
+static void on_chain(int sig)
+{
+	char here;
+	uintptr_t at = (uintptr_t)&here;
+
+	lowest = lowest && lowest < at ? lowest : at;
+	highest = highest > at ? highest : at;
+	if (++chained < CHAIN)
+		CHECK(!kill(getpid(), sig));
+	else
+		sem_post(&seen);
+}
+
+static void chain(void)
+{
+	chained = 0;
+	lowest = highest = 0;
+	CHECK(!kill(getpid(), SIGUSR2));
+	wait_seen();
+	CHECK(chained == CHAIN);
+	CHECK(highest - lowest < 32 << 10);
+}
+
+static void *chains(void *arg)
+{
+	pid_t pid;
+
+	mask(SIG_UNBLOCK, SIGUSR2);
+	chain();
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		chain();
+		_exit(0);
+	}
+	CHECK(end_of(pid) == 0);
+	return arg;
+}
+
+static void handlers_do_not_nest(void)
+{
+	handle(SIGUSR2, on_chain, 0);
+	mask(SIG_BLOCK, SIGUSR2);
+	run_in_thread(chains);
+	mask(SIG_UNBLOCK, SIGUSR2);
+}
+
 int main(void)
 {
 	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -502,6 +557,7 @@ int main(void)
 	RUN(collector_stops_the_world);
 	RUN(handler_leaves_by_a_jump);
 	RUN(no_signal_is_lost);
+	RUN(handlers_do_not_nest);
 	RUN(main_is_interrupted);
 	return 0;
 }
