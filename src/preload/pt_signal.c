@@ -19,7 +19,10 @@
  *                                     for TO_WRITER also without a handler, once a
  *                                     thread blocks it
  *   a timer of CPU time (TO_RUNNING)  the same, for profilers; see SIGPROF
- *   kill, alarm, the terminal ...     the process. If main lets it through, the kernel
+ *   kill, sigqueue in the process     if main blocks it, to the sender or another user
+ *                                     thread that lets it through, at once: such a
+ *                                     thread may end before the receiver comes
+ *   others, alarm, the terminal ...   the process. If main lets it through, the kernel
  *                                     gives it to main. If main blocks it, the kernel
  *                                     keeps it until a thread that may have it takes
  *                                     it: the receiver

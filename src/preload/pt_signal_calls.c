@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_signal_calls.c - the program's calls: handlers, masks, waits for a handler,
- * sending. For kernel threads they are libc's; handlers are those of the whole process.
- * */
+ * sending. For kernel threads they are libc's; handlers are those of the process. */
 #include "base/sys.h"
 #include "io/io.h"
 #include "preload/pt_signal.h"
@@ -306,53 +305,60 @@ static uint64_t main_blocks(pid_t pid)
 	return load_relaxed(&signals_main_mask) & kernel_blocks(pid);
 }
 
-/* Does the caller send its own process a signal that it takes itself? If no other
- * thread lets the signal through, the sender must have it before the call returns. Any
- * thread that lets it through may get it, so the sender does, and not by way of the
- * receiver, which comes later. If main lets it through, or a thread waits for it in
- * sigwait, the kernel chooses. */
-static bool sends_itself(pid_t pid, int sig)
+/* Does the kernel keep this signal for a user thread, because main blocks it? Then the
+ * kernel does not send it: the receiver would come too late if the thread ends soon. */
+static bool is_ours(pid_t pid, int sig)
 {
-	const struct posix_signals *s = &posix_self_tls.signals;
-	uint64_t bit, kernels = BIT(SIGKILL) | BIT(SIGSTOP) | BIT(SIGCONT) | OURS;
-	bool waited;
+	uint64_t kernels = BIT(SIGKILL) | BIT(SIGSTOP) | BIT(SIGCONT) | OURS;
 
-	if (!handler_thread() || sig < 1 || sig > SIGNAL_LAST ||
-	    pid != sys0(SYS_getpid))
+	return load_acquire(&signals_begun) && sig >= 1 && sig <= SIGNAL_LAST &&
+	       pid == sys0(SYS_getpid) && !sched_unsettled() && !rt_in_runtime() &&
+	       !rt_begin() && !(BIT(sig) & kernels) &&
+	       load_relaxed(&signals_main_mask) & BIT(sig);
+}
+
+/* A signal for the process. A sender that lets it through gets it before the call
+ * returns, else any other user thread that does. False: the kernel is to send it, and
+ * chooses, because main lets it through, nobody does, or a thread waits for it in
+ * sigwait. */
+static bool send_here(pid_t pid, const siginfo_t *info)
+{
+	bool user = handler_thread(), waited, sent = false;
+	uint64_t bit;
+
+	if (!is_ours(pid, info->si_signo))
 		return false;
-	bit = BIT(sig);
-	if (bit & kernels || !(load_relaxed(&signals_main_mask) & bit))
-		return false;
-	if (bit & s->mask) { /* sigpending must see it */
-		receiver_spare(bit);
-		return false;
+	bit = BIT(info->si_signo);
+	if (user && !(bit & posix_self_tls.signals.mask)) {
+		bool in = signals_enter();
+		waited = sigwait_anybody(bit);
+		signals_leave(in);
+		return !waited && main_blocks(pid) & bit &&
+		       !send_one(pthread_self(), info);
 	}
-	bool in = signals_enter();
-	waited = sigwait_anybody(bit);
-	signals_leave(in);
-	return !waited && main_blocks(pid) & bit;
+	if (load_acquire(&signals_open) & bit && main_blocks(pid) & bit) {
+		bool in = signals_enter();
+		sent = !sigwait_anybody(bit) && signal_route(info);
+		signals_leave(in);
+	}
+	if (!sent && user)
+		receiver_spare(bit); /* sigpending must see it */
+	return sent;
 }
 
 LIBC_API int kill(pid_t pid, int sig)
 {
-	siginfo_t info;
-	int r;
+	siginfo_t info = from_us(sig, SI_USER);
 
-	if (!sends_itself(pid, sig))
-		return NEXT(kill)(pid, sig);
-	info = from_us(sig, SI_USER);
-	r = send_one(pthread_self(), &info);
-	return r ? (int)posix_result(-r) : 0;
+	return send_here(pid, &info) ? 0 : NEXT(kill)(pid, sig);
 }
 
 LIBC_API int sigqueue(pid_t pid, int sig, const union sigval value)
 {
-	int r;
+	siginfo_t info = from_us(sig, SI_QUEUE);
 
-	if (!sends_itself(pid, sig))
-		return NEXT(sigqueue)(pid, sig, value);
-	r = pthread_sigqueue(pthread_self(), sig, value);
-	return r ? (int)posix_result(-r) : 0;
+	info.si_value = value;
+	return send_here(pid, &info) ? 0 : NEXT(sigqueue)(pid, sig, value);
 }
 
 struct posix_thread *signals_find(long tid)

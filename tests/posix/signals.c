@@ -532,6 +532,43 @@ static void handlers_do_not_nest(void)
 	mask(SIG_UNBLOCK, SIGUSR2);
 }
 
+/* -- sent to the process while one thread lets it through, which then ends: it is that
+ * thread's -- */
+
+static volatile int ended_by_now;
+
+static void *ends_soon(void *arg)
+{
+	mask(SIG_UNBLOCK, SIGUSR2);
+	sem_post(arg);
+	while (!ended_by_now)
+		;
+	return arg;
+}
+
+static void a_thread_that_ends_takes_its_signals(void)
+{
+	sem_t up;
+	pthread_t t;
+
+	CHECK(!sem_init(&up, 0, 0));
+	handle(SIGUSR2, on_usr, 0);
+	mask(SIG_BLOCK, SIGUSR2);
+	for (int i = 0; i < 100; i++) {
+		ended_by_now = 0;
+		t = start(ends_soon, &up);
+		CHECK(!sem_wait(&up));
+		if (i % 2)
+			CHECK(!kill(getpid(), SIGUSR2));
+		else
+			CHECK(!sigqueue(getpid(), SIGUSR2, (union sigval){ 0 }));
+		ended_by_now = 1;
+		finish(t);
+		CHECK(!sem_trywait(&seen));
+	}
+	mask(SIG_UNBLOCK, SIGUSR2);
+}
+
 int main(void)
 {
 	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -558,6 +595,7 @@ int main(void)
 	RUN(handler_leaves_by_a_jump);
 	RUN(no_signal_is_lost);
 	RUN(handlers_do_not_nest);
+	RUN(a_thread_that_ends_takes_its_signals);
 	RUN(main_is_interrupted);
 	return 0;
 }
