@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_libc.c - libc's own functions, behind our definitions of the same names. */
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <sys/random.h>
 #include <sched.h>
 
@@ -18,15 +19,30 @@ void *posix_libc(const char *name)
 	return fn;
 }
 
+/* Is the function part of libc? */
+static bool in_libc(void *fn)
+{
+	Dl_info it, libc;
+
+	return dladdr(fn, &it) && dladdr((void *)NEXT(gnu_get_libc_version), &libc) &&
+	       it.dli_fbase == libc.dli_fbase;
+}
+
 /* From libc itself, past any library between libc and us. The runtime needs the
  * kernel's clock, because its deadlines are the kernel's. A library that fakes the time
- * fakes it only for the program. */
+ * fakes it only for the program.
+ *
+ * dlopen calls malloc, and the caller may be an allocator that holds a lock (tcmalloc's
+ * first malloc calls pthread_once). So it is called only if there is such a library. */
 static void *of_libc_alone(const char *name)
 {
-	void *libc = dlopen(LIBC_SONAME, RTLD_LAZY | RTLD_NOLOAD);
-	void *fn = libc ? dlsym(libc, name) : NULL;
+	void *next = posix_libc(name), *libc, *fn;
 
-	return fn ? fn : posix_libc(name);
+	if (in_libc(next))
+		return next;
+	libc = dlopen(LIBC_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+	fn = libc ? dlsym(libc, name) : NULL;
+	return fn ? fn : next;
 }
 
 /* The runtime's table. Two threads may fill it at once, with the same values. */

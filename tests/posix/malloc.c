@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose malloc takes a pthread mutex and yields while it holds it. Thread
- * creation waits for that mutex as any other caller of malloc does. */
+/* A program whose malloc takes a pthread mutex, calls pthread_once and yields while it
+ * holds it. Thread creation waits for that mutex as any other caller of malloc does. The
+ * first call comes before any library's constructor: no function that malloc calls may
+ * call malloc, not even at its first use. */
 #include "posix.h"
 
 #define MAKERS 12
@@ -12,15 +14,23 @@ extern void *__libc_realloc(void *, size_t);
 extern void __libc_free(void *);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int inside;
+static __thread bool holds;
+
+static void nothing(void) {}
 
 static void enter(void)
 {
 	static unsigned n;
 
+	if (holds)
+		abort();
 	pthread_mutex_lock(&lock);
+	holds = true;
 	if (inside++)
 		abort();
+	pthread_once(&once, nothing);
 	if (++n % 4 == 0)
 		sched_yield();
 	inside--;
@@ -28,6 +38,7 @@ static void enter(void)
 
 static void leave(void)
 {
+	holds = false;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -65,6 +76,16 @@ void free(void *p)
 	__libc_free(p);
 	leave();
 }
+
+static void first(void)
+{
+	void *volatile p = malloc(1);
+
+	free(p);
+}
+
+static void (*const before_constructors)(void)
+    __attribute__((section(".preinit_array"), used)) = first;
 
 static void *uses(void *arg)
 {
