@@ -23,7 +23,7 @@ main = do
   forM_ [1 .. 20] $ \i -> forkOS $ usleep 2000 >> putMVar done () >> when (i > 20) performGC
   replicateM_ 20 (takeMVar done)
   timeout 50000 (threadDelay 100000000) >>= print
-  t <- forkIO (threadDelay 100000000 `finally` putMVar done ())
+  t <- mask_ $ forkIO (threadDelay 100000000 `finally` putMVar done ())
   killThread t
   takeMVar done
   putStrLn "end"
