@@ -14,12 +14,15 @@ import concurrent.futures
 import contextlib
 import glob
 import hashlib
+import imaplib
 import os
+import poplib
 import re
 import resource
 import selectors
 import shutil
 import signal
+import smtplib
 import socket
 import ssl
 import subprocess
@@ -572,6 +575,178 @@ def tomcat(r):
         listens(port)
         counts = clients(40, client)
     return len(good), all(good), counts, p.returncode
+
+
+DOVECOT = """
+protocols = imap pop3
+base_dir = {tmp}/run
+state_dir = {tmp}/state
+log_path = {tmp}/log
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+mail_location = maildir:~/Maildir
+first_valid_uid = 1
+first_valid_gid = 1
+import_environment = LD_PRELOAD {uk}
+passdb {{
+ driver = static
+ args = password=x
+}}
+userdb {{
+ driver = static
+ args = uid=mail gid=mail home={tmp}/home/%u
+}}
+service imap-login {{
+ inet_listener imap {{
+  port = {imap}
+ }}
+}}
+service pop3-login {{
+ inet_listener pop3 {{
+  port = {pop3}
+ }}
+}}
+"""
+
+
+def none_left(p):
+    """Waits until the session that the program began has no process."""
+    until(lambda: subprocess.run(["ps", "-o", "pid=", "-s", str(p.pid)],
+                                 stdout=subprocess.DEVNULL).returncode)
+
+
+@program(["dovecot", "/usr/lib/dovecot/imap", "/usr/lib/dovecot/pop3"])
+def dovecot(r):
+    """A process for each client, which gets its connection from a login process in a chroot.
+    Between the two kinds of clients the configuration is read again."""
+    if os.getuid():
+        raise Skip("only root may start it")
+    imap, pop3 = free_port(), free_port()
+    os.chmod(r.tmp, 0o755)
+    os.mkdir(os.path.join(r.tmp, "home"))
+    os.chmod(os.path.join(r.tmp, "home"), 0o777)
+    with open(os.path.join(r.tmp, "conf"), "w") as f:
+        f.write(DOVECOT.format(tmp=r.tmp, imap=imap, pop3=pop3,
+                               uk=" ".join(k for k in r.env if k.startswith("UK_"))))
+
+    def body(k, n):
+        return b"%d" % (k * n + n) * 500
+
+    def stores(k):
+        with imaplib.IMAP4("127.0.0.1", imap, LIMIT) as c:
+            c.login("u%d" % k, "x")
+            for n in range(50):
+                c.append("INBOX", None, None, b"Subject: s%d\r\n\r\n%s\r\n" % (n, body(k, n)))
+            c.select("INBOX")
+            found = c.search(None, "SUBJECT", "s4")[1]
+            texts = [x[1] for x in c.fetch("1:*", "(BODY[TEXT])")[1][::2]]
+            c.store("1:10", "+FLAGS", r"(\Deleted)")
+            c.expunge()
+        return found, sum(t == body(k, n) + b"\r\n" for n, t in enumerate(texts))
+
+    def login(k):
+        """An old login process may still take the connection, and ends."""
+        with contextlib.suppress(poplib.error_proto):
+            c = poplib.POP3("127.0.0.1", pop3, LIMIT)
+            c.user("u%d" % k)
+            c.pass_("x")
+            return c
+
+    def fetches(k):
+        c = until(lambda: login(k))
+        good = sum(c.retr(n - 9)[1][-1] == body(k, n) for n in range(10, 50))
+        return good, len(c.list()[1]), c.quit()
+    with r.server("dovecot", "-F", "-c", os.path.join(r.tmp, "conf")) as p, \
+            concurrent.futures.ThreadPoolExecutor(20) as pool:
+        listens(imap)
+        said = list(pool.map(stores, range(20)))
+        p.send_signal(signal.SIGHUP)
+        said += pool.map(fetches, range(20))
+    none_left(p)
+    with open(os.path.join(r.tmp, "log")) as f:
+        log = f.read()
+    return said, p.returncode, log.count("SIGHUP"), re.findall(r"(?:Error|Fatal|Panic): .*", log)
+
+
+EXIM = """
+exim_path = {tmp}/exim
+spool_directory = {tmp}/spool
+log_file_path = {tmp}/spool/%slog
+pid_file_path = {tmp}/spool/pid
+primary_hostname = h.example
+domainlist here = h.example
+daemon_smtp_ports = {port}
+local_interfaces = 127.0.0.1
+smtp_accept_max = 100
+smtp_accept_queue_per_connection = 5
+deliver_drop_privilege = true
+keep_environment = LD_PRELOAD : ^UK_
+acl_smtp_rcpt = accept
+acl_smtp_data = accept
+host_lookup =
+never_users =
+begin routers
+local:
+  driver = accept
+  domains = +here
+  local_parts = dsearch,ret=key;{tmp}/users
+  transport = box
+begin transports
+box:
+  driver = appendfile
+  file = {tmp}/spool/box-$local_part_data
+  user = Debian-exim
+  group = Debian-exim
+begin retry
+* * F,1h,1m
+"""
+
+
+@program(["exim4"])
+def exim(r):
+    """A process for each connection and each delivery. What a connection sends after its fifth
+    message waits for a queue runner."""
+    if os.getuid():
+        raise Skip("only root may become its user")
+    port, conf = free_port(), os.path.join(r.tmp, "conf")
+    spool, users = os.path.join(r.tmp, "spool"), os.path.join(r.tmp, "users")
+    os.chmod(r.tmp, 0o755)
+    with open(conf, "w") as f:
+        f.write(EXIM.format(tmp=r.tmp, port=port))
+    exe = shutil.copyfile("/usr/sbin/exim4", os.path.join(r.tmp, "exim"))
+    os.chmod(exe, 0o755)  # not setuid, so that it is preloaded
+    os.mkdir(spool)
+    os.mkdir(users)
+    for k in range(20):
+        open(os.path.join(users, "u%d" % k), "w").close()
+    shutil.chown(spool, "Debian-exim", "Debian-exim")
+    exim = ["setpriv", "--reuid=Debian-exim", "--regid=Debian-exim", "--clear-groups", exe,
+            "-C", conf]
+
+    def sends(k):
+        with smtplib.SMTP("127.0.0.1", port, timeout=LIMIT) as s:
+            for n in range(10):
+                s.sendmail("a@h.example", ["u%d@h.example" % k, "u%d@h.example" % (19 - k)],
+                           "Subject: m%d.%d\r\n\r\n%s\r\n" % (k, n, "x%d" % (k * n) * 300))
+        return 10
+
+    def delivered():
+        found = []
+        for box in glob.glob(os.path.join(spool, "box-*")):
+            with open(box) as f:
+                found += re.findall(r"^(Subject:.*)\n\n(.*)", f.read(), re.M)
+        return sorted(found)
+    with r.server(*exim, "-bdf", "-q10m") as p:
+        listens(port)
+        sent = clients(20, sends)
+        r.run(*exim, "-qff")
+        until(lambda: len(delivered()) >= 400 and not int(r.run(*exim, "-bpc")))
+    none_left(p)
+    with open(os.path.join(spool, "mainlog")) as f:
+        log = f.read()
+    return (sent, delivered(), p.returncode, log.count("Completed"),
+            os.path.exists(os.path.join(spool, "paniclog")))
 
 
 class MariaDB:
