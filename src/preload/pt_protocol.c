@@ -14,11 +14,11 @@
  *
  * An owner that is not bound is bound for it (pt_bound.c) and stays so.
  *
- * All state is under pt_signal.c's lock. A program in which no thread waits for an
- * inheriting mutex reads two counters. They pair so:
+ * All state is under pt_signal.c's lock. As long as no real-time thread waits for an
+ * inheriting mutex, an owner only reads two counters. They pair so:
  *
  *   waiter                         owner
- *   waiting++, reads the owner     sets the owner, reads waiting (protocol_owned)
+ *   lenders++, reads the owner     sets the owner, reads lenders (protocol_owned)
  *   raised++, reads the owner      clears the owner, reads raised (protocol_freed)
  *
  * So whoever comes second sees the other and corrects the priority. */
@@ -48,9 +48,9 @@ struct raise {
 };
 
 static struct raise raises[64];
-static uint32_t raised;  /* how many are in use; writer under the lock */
-static uint32_t waiting; /* the length of waits; the same */
 static struct list waits = LIST_INIT(waits);
+static uint32_t raised;  /* how many raises are in use; written under the lock */
+static uint32_t lenders; /* how many of waits have a priority; the same */
 
 static int real_time(const struct sched_own *a)
 {
@@ -69,7 +69,11 @@ static struct raise *raise_of(uint32_t tid)
 
 static struct posix_thread *user_of(uint32_t tid)
 {
-	return posix_users_tid(tid) ? signals_find(tid) : NULL;
+	struct posix_thread *self = &posix_self_tls;
+
+	if (!posix_users_tid(tid))
+		return NULL;
+	return self->thread && tid == posix_tid() ? self : signals_find(tid);
 }
 
 /* What the thread has itself. *kernel: its kernel thread, 0 if it is not bound. False:
@@ -209,7 +213,7 @@ static void settle_owner(const pthread_mutex_t *m)
 {
 	uint32_t tid, before = 0;
 
-	while ((tid = owner_of(m)) != before) {
+	while ((lenders || raised) && (tid = owner_of(m)) != before) {
 		settle(before);
 		settle(tid);
 		before = tid;
@@ -232,7 +236,8 @@ void protocol_waits(struct protocol_wait *w, const pthread_mutex_t *m)
 	bool in = signals_enter();
 	w->priority = own_of(w->tid, &own, &kernel) ? real_time(&own) : 0;
 	list_push_back(&waits, &w->link);
-	store_seq_cst(&waiting, waiting + 1);
+	if (w->priority)
+		store_seq_cst(&lenders, lenders + 1);
 	settle_owner(m);
 	signals_leave(in);
 }
@@ -241,7 +246,8 @@ void protocol_waited(struct protocol_wait *w)
 {
 	bool in = signals_enter();
 	list_del(&w->link);
-	store_seq_cst(&waiting, waiting - 1);
+	if (w->priority)
+		store_seq_cst(&lenders, lenders - 1);
 	settle_owner(w->m);
 	signals_leave(in);
 }
@@ -258,7 +264,7 @@ static void settle_self(const uint32_t *count)
 
 void protocol_owned(void)
 {
-	settle_self(&waiting);
+	settle_self(&lenders);
 }
 
 void protocol_freed(void)
@@ -268,7 +274,8 @@ void protocol_freed(void)
 
 /* ---- ceilings ---- */
 
-static bool is_real_time(void)
+/* True of any user thread: own_of tells. */
+static bool may_be_real_time(void)
 {
 	struct sched_param param = { 0 };
 
@@ -284,7 +291,7 @@ int protocol_enter(int ceiling)
 	long err = 0;
 	int kernel;
 
-	if (!is_real_time() || !can_enter())
+	if (!may_be_real_time() || !can_enter())
 		return 0;
 	bool in = signals_enter();
 	if (!own_of(posix_tid(), &own, &kernel) || real_time(&own) > ceiling) {
@@ -294,7 +301,7 @@ int protocol_enter(int ceiling)
 		if (r)
 			r->ceilings[ceiling]++;
 		err = r ? apply(r) : 0;
-		if (err) {
+		if (err && r->tid) {
 			r->ceilings[ceiling]--;
 			apply(r);
 		}
@@ -363,6 +370,6 @@ bool protocol_own(uint32_t tid, int *policy, int *priority)
 void protocol_forked(void)
 {
 	list_init(&waits);
-	waiting = raised = 0;
+	lenders = raised = 0;
 	memset(raises, 0, sizeof(raises));
 }

@@ -249,13 +249,9 @@ bool signal_route(const siginfo_t *info)
 		if (!who && !(s->mask & bit))
 			who = s;
 	}
-	if (who && who->waits & bit) {
-		if (!hand_to_waiter(who, info)) /* it is about to look at them */
-			item_put(who, info, true);
-	} else if (who) {
-		signal_post(who, info, true);
-	}
-	return who;
+	if (who && who->waits & bit) /* else it is about to look at them */
+		return hand_to_waiter(who, info) || !item_put(who, info, true);
+	return who && !signal_post(who, info, true);
 }
 
 static bool route(const siginfo_t *info)

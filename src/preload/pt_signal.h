@@ -147,7 +147,7 @@ void receiver_call(uint64_t set);
 void receiver_take(struct posix_signals *s, uint64_t set);
 extern uint64_t signals_open; /* lock to write: what some user thread lets through */
 /* Under the lock: gives a signal of the process to a user thread that may have it.
- * False: none may. */
+ * False: none may, or there is no memory. */
 bool signal_route(const siginfo_t *info);
 /* Gives a signal that was taken from the process back to it. */
 void signal_to_process(const siginfo_t *info);

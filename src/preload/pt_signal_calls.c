@@ -305,8 +305,8 @@ static uint64_t main_blocks(pid_t pid)
 	return load_relaxed(&signals_main_mask) & kernel_blocks(pid);
 }
 
-/* Does the kernel keep this signal for a user thread, because main blocks it? Then the
- * kernel does not send it: the receiver would come too late if the thread ends soon. */
+/* Is this a signal for the own process that main blocks? The kernel would keep it for
+ * the receiver, and a user thread that lets it through could end before that comes. */
 static bool is_ours(pid_t pid, int sig)
 {
 	uint64_t kernels = BIT(SIGKILL) | BIT(SIGSTOP) | BIT(SIGCONT) | OURS;
@@ -321,24 +321,27 @@ static bool is_ours(pid_t pid, int sig)
  * returns, else any other user thread that does. False: the kernel is to send it, and
  * chooses, because main lets it through, nobody does, or a thread waits for it in
  * sigwait. */
-static bool send_here(pid_t pid, const siginfo_t *info)
+static bool send_here(pid_t pid, int sig, int code, union sigval value)
 {
 	bool user = handler_thread(), waited, sent = false;
+	siginfo_t info;
 	uint64_t bit;
 
-	if (!is_ours(pid, info->si_signo))
+	if (!is_ours(pid, sig))
 		return false;
-	bit = BIT(info->si_signo);
+	bit = BIT(sig);
+	info = from_us(sig, code);
+	info.si_value = value;
 	if (user && !(bit & posix_self_tls.signals.mask)) {
 		bool in = signals_enter();
 		waited = sigwait_anybody(bit);
 		signals_leave(in);
 		return !waited && main_blocks(pid) & bit &&
-		       !send_one(pthread_self(), info);
+		       !send_one(pthread_self(), &info);
 	}
 	if (load_acquire(&signals_open) & bit && main_blocks(pid) & bit) {
 		bool in = signals_enter();
-		sent = !sigwait_anybody(bit) && signal_route(info);
+		sent = !sigwait_anybody(bit) && signal_route(&info);
 		signals_leave(in);
 	}
 	if (!sent && user)
@@ -348,17 +351,15 @@ static bool send_here(pid_t pid, const siginfo_t *info)
 
 LIBC_API int kill(pid_t pid, int sig)
 {
-	siginfo_t info = from_us(sig, SI_USER);
+	union sigval none = { .sival_ptr = NULL };
 
-	return send_here(pid, &info) ? 0 : NEXT(kill)(pid, sig);
+	return send_here(pid, sig, SI_USER, none) ? 0 : NEXT(kill)(pid, sig);
 }
 
 LIBC_API int sigqueue(pid_t pid, int sig, const union sigval value)
 {
-	siginfo_t info = from_us(sig, SI_QUEUE);
-
-	info.si_value = value;
-	return send_here(pid, &info) ? 0 : NEXT(sigqueue)(pid, sig, value);
+	return send_here(pid, sig, SI_QUEUE, value) ? 0
+						    : NEXT(sigqueue)(pid, sig, value);
 }
 
 struct posix_thread *signals_find(long tid)
