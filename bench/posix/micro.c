@@ -5,9 +5,9 @@
  * micro create N | nested N | crowd ROUNDS N | mutex N | contend THREADS N | cond N |
  * sem N | yield THREADS N | sleepers N [KB] | refusal MOST
  *
- * All threads have default attributes, except that sleepers may have stacks of KB. main is a kernel thread in both runs, so it
- * takes part in no contest. `create` measures what main pays to create and join
- * threads, `nested` what another thread pays. */
+ * All threads have default attributes, except that sleepers may have stacks of KB. main
+ * is a kernel thread in both runs, so it takes part in no contest. `create` measures
+ * what main pays to create and join threads, `nested` what another thread pays. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
