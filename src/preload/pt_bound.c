@@ -317,18 +317,19 @@ static const char *option_sets(const long *a)
 	}
 }
 
-/* A kernel thread sets its own policy, which threads inherit. (Those of user threads do
- * not come here.) */
+/* A kernel thread sets its own policy, which threads inherit. (The policies of user
+ * threads are not set here.) */
 static bool is_my_policy(long n, const long *a)
 {
 	const struct sched_own *attr = (const void *)(uintptr_t)a[1];
+	long policy = a[1] & ~SCHED_RESET_ON_FORK;
 
-	if (a[0] && a[0] != gettid())
-		return false;
-	if (n == SYS_sched_setscheduler)
-		return policy_apart((int)a[1] & ~SCHED_RESET_ON_FORK, -1);
-	return attr && posix_readable(attr, sizeof(*attr)) &&
-	       policy_apart((int)attr->policy, -1);
+	if (n == SYS_sched_setattr) {
+		if (!attr || !posix_readable(attr, sizeof(*attr)))
+			return false;
+		policy = attr->policy;
+	}
+	return policy_apart((int)policy, -1) && (!a[0] || a[0] == gettid());
 }
 
 /* What this call sets of such state; NULL: nothing. */

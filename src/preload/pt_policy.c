@@ -24,6 +24,7 @@
 #include "preload/pt_signal.h"
 #include "preload/pt_tid.h"
 #include "sched/vp.h"
+#include "sync/futex.h"
 
 #ifndef SCHED_DEADLINE
 #define SCHED_DEADLINE 6
@@ -58,17 +59,21 @@ static struct sched_own base(void)
 	return own;
 }
 
-/* Must a thread with this policy be bound? */
-static bool kernel_acts(uint32_t policy)
+/* Must a thread with this policy be bound? b: the carriers'. From then on waiters are
+ * woken by priority. */
+static bool kernel_acts(uint32_t policy, const struct sched_own *b)
 {
-	return is_real_time(policy) || is_real_time(base().policy);
+	if (!is_real_time(policy) && !is_real_time(b->policy))
+		return false;
+	futex_rank_threads((uint8_t)b->priority);
+	return true;
 }
 
 bool policy_apart(int policy, int priority)
 {
 	struct sched_own b = base();
 
-	return (is_real_time((uint32_t)policy) || is_real_time(b.policy)) &&
+	return kernel_acts((uint32_t)policy, &b) &&
 	       ((uint32_t)policy != b.policy || (uint32_t)priority != b.priority);
 }
 
@@ -165,12 +170,14 @@ static bool told_kernel(struct posix_thread *pt, const struct sched_own *a, long
 
 static long change(struct posix_thread *pt, struct sched_own *a)
 {
+	struct sched_own b = base();
+	bool acts = kernel_acts(a->policy, &b);
 	long r = 0;
 
 	a->size = sizeof(*a);
 	if (told_kernel(pt, a, &r))
 		return r;
-	if (kernel_acts(a->policy)) {
+	if (acts) {
 		r = kernel_would(a);
 		if (!r)
 			wish(pt, a);
@@ -311,6 +318,7 @@ LIBC_API int pthread_setschedparam(pthread_t th, int policy,
 
 	if (!is_kernels(th))
 		return -(int)policy_set(posix_of(th), policy, param);
+	policy_apart(policy, 0); /* waiters are woken by priority now */
 	if (pthread_equal(th, pthread_self()) &&
 	    !bound_syscall(SYS_sched_setscheduler, a))
 		return ENOMEM;

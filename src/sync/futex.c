@@ -32,7 +32,9 @@
 #include "base/os.h"
 #include "uk/sync.h"
 
-#define GROUP 64u /* buckets; a page */
+#define GROUP 64u         /* buckets; a page */
+#define DEADLINE 6        /* SCHED_DEADLINE, which not all headers have */
+#define DEADLINE_RANK 100 /* above all priorities */
 
 struct futex_bucket futex_table[FUTEX_BUCKETS];
 static uint8_t
@@ -42,6 +44,7 @@ typedef struct list group_parts[GROUP][FUTEX_PARTS];
  * the group is split; atomic */
 static group_parts *parts[FUTEX_BUCKETS / GROUP];
 static uint8_t crowded; /* a bucket has been split; set once, atomic */
+static uint8_t ranked;  /* 0: threads have no ranks; else 1 + `rest`; atomic */
 
 static uint64_t hash_of(const void *key)
 {
@@ -213,9 +216,55 @@ static NOINLINE void split(struct futex_bucket *b)
 		list_push_back(queue_of(b, node_of(l)->key), l);
 }
 
+void futex_rank_threads(uint8_t rest)
+{
+	store_relaxed(&ranked, (uint8_t)(rest + 1));
+}
+
+/* Of t, the caller. */
+static NOINLINE uint8_t rank_of(const struct uk_thread *t, unsigned rest)
+{
+	int priority = 0; /* all of the kernel's struct sched_param */
+
+	if (load_relaxed(&t->kind) != THREAD_FOREIGN)
+		return (uint8_t)rest;
+	sys2(SYS_sched_getparam, 0, &priority);
+	if (!priority && sys1(SYS_sched_getscheduler, 0) == DEADLINE)
+		return DEADLINE_RANK;
+	return (uint8_t)priority;
+}
+
+static NOINLINE void insert_ranked(struct list *queue, struct futex_node *n, bool front)
+{
+	struct list *l = queue->next;
+
+	for (; l != queue; l = l->next) {
+		const struct futex_node *o = node_of(l);
+
+		if (o->key == n->key &&
+		    (o->rank < n->rank || (front && o->rank == n->rank)))
+			break;
+	}
+	list_push_back(l, &n->link); /* before l */
+}
+
+/* front: before the others of its rank. */
+static void insert(struct list *queue, struct futex_node *n, bool front)
+{
+	if (unlikely(load_relaxed(&ranked)) && (front || n->rank))
+		insert_ranked(queue, n, front);
+	else if (front)
+		list_push_front(queue, &n->link);
+	else
+		list_push_back(queue, &n->link);
+}
+
 void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 		struct uk_thread *t, uint64_t token, bool front)
 {
+	unsigned r = load_relaxed(&ranked);
+
+	n->rank = unlikely(r) ? rank_of(t, r - 1) : 0;
 	n->key = key;
 	n->thread = t;
 	n->token = token;
@@ -223,10 +272,7 @@ void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 	put_in(n, b);
 	if (unlikely(b->waiters++ >= FUTEX_SPLIT) && !b->split)
 		split(b);
-	if (front)
-		list_push_front(queue_of(b, key), &n->link);
-	else
-		list_push_back(queue_of(b, key), &n->link);
+	insert(queue_of(b, key), n, front);
 }
 
 static struct futex_node *scan(const struct list *queue, struct list *l,
@@ -272,7 +318,7 @@ void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key)
 	to->waiters++;
 	n->key = key;
 	put_in(n, to);
-	list_push_back(queue_of(to, key), &n->link);
+	insert(queue_of(to, key), n, false);
 }
 
 enum futex_state futex_leave(struct futex_node *n)

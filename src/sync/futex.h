@@ -32,7 +32,8 @@
 
 enum futex_state { FUTEX_QUEUED, FUTEX_TAKEN, FUTEX_HANDED, FUTEX_LEFT };
 
-/* All under the lock. A bucket is one FIFO of all its keys. With many waiters it is
+/* All under the lock. A bucket is one queue of all its keys, a FIFO unless threads are
+ * ranked (futex_rank_threads). With many waiters it is
  * split into FUTEX_PARTS queues (futex.c), until the last waiter has gone. */
 struct futex_bucket {
 	struct lock lock;
@@ -58,6 +59,7 @@ struct futex_node {
 	uint32_t tag;  /* the primitive's: bit set of a raw wait, role in a rwlock */
 	uint16_t bucket; /* its index; atomic; requeue writes it under both locks */
 	uint8_t state;   /* enum futex_state; under the bucket's lock */
+	uint8_t rank;    /* futex_rank_threads; constant while it waits */
 };
 _Static_assert(sizeof(struct futex_node) <= sizeof(((struct uk_thread *)NULL)->node),
 	       "fits into the descriptor");
@@ -91,12 +93,18 @@ struct futex_bucket *futex_lock_node(const struct futex_node *n);
 /* Under the lock: publish n. From now on its token may be fired. */
 void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 		struct uk_thread *t, uint64_t token, bool front);
-/* Under the lock: oldest waiter on key, or NULL; the next one after n. */
+/* Under the lock: first waiter on key, or NULL; the next one after n. */
 struct futex_node *futex_first(struct futex_bucket *b, const void *key);
 struct futex_node *futex_next(struct futex_bucket *b, const struct futex_node *n);
 void futex_take(struct futex_node *n, enum futex_state state);
-/* Under both locks: n waits on key from now on, as the youngest. */
+/* Under both locks: n waits on key from now on, as the youngest of its rank. */
 void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key);
+
+/* From now on waiters on one key are in order of rank, and the oldest of a rank first.
+ * The rank of a kernel thread, or of a user thread that is bound to one, is its
+ * real-time priority (0: none; deadline is the highest); all others have `rest`. As in
+ * the kernel's futex, the rank is read when the wait begins. */
+void futex_rank_threads(uint8_t rest);
 
 /* Called by the waiter after a wake-up that is not WAKE_OK: leave the queue if still in
  * it. Returns what has become of the node (LEFT: nothing). */

@@ -119,11 +119,11 @@ static inline bool some_task_named(const char *name)
 	return found;
 }
 
-/* Whether the user or kernel thread of this name sleeps. */
+/* Whether the user or kernel thread of this name sleeps. A thread that is bound to a
+ * kernel thread is both. */
 static inline bool thread_sleeps(const char *name)
 {
-	return user_thread_known(name) ? user_thread_parked(name)
-				       : some_task_named(name);
+	return user_thread_parked(name) || some_task_named(name);
 }
 
 static inline void until_sleeps(const char *name)

@@ -2,7 +2,9 @@
 /* A real-time policy acts in the kernel, whichever thread sets it: for itself, for a
  * thread that waits, computes or is in any call, or for a thread that is to be created.
  * Without the right to set it, the call gives EPERM and nothing changes. So does the
- * priority that a thread inherits from one that waits for its mutex, and a ceiling. */
+ * priority that a thread inherits from one that waits for its mutex, and a ceiling.
+ * Waiters are woken by priority. */
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -458,6 +460,128 @@ static void protocols(void)
 	puts("protocols");
 }
 
+/* ---- the order in which waiters are woken ---- */
+
+enum { WAITERS = 6 };
+static const int priorities[WAITERS] = { 0, 3, 9, 0, 9, 5 };
+static int order[WAITERS], woken; /* under m, or one thread at a time */
+static int word;
+
+static void in_mutex(void)
+{
+	CHECK(!pthread_mutex_lock(&m));
+}
+
+static void unlocks(void)
+{
+	CHECK(!pthread_mutex_unlock(&m));
+}
+
+static void in_cond(void)
+{
+	CHECK(!pthread_mutex_lock(&m));
+	CHECK(!pthread_cond_wait(&changed, &m));
+}
+
+static void signals(void)
+{
+	CHECK(!pthread_cond_signal(&changed));
+}
+
+static void in_sem(void)
+{
+	CHECK(!sem_wait(&go));
+}
+
+static void posts(void)
+{
+	CHECK(!sem_post(&go));
+}
+
+static void in_futex(void)
+{
+	CHECK(!syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0));
+}
+
+static void wakes(void)
+{
+	CHECK(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1);
+}
+
+static const struct wait_kind {
+	void (*wait)(void), (*wake)(void);
+	bool has_m; /* after the wait */
+} wait_kinds[] = {
+	{ in_mutex, unlocks, true },
+	{ in_cond, signals, true },
+	{ in_sem, posts, false },
+	{ in_futex, wakes, false },
+};
+
+struct waiter {
+	const struct wait_kind *kind;
+	int i;
+};
+
+static void name_of(char name[16], int i)
+{
+	snprintf(name, 16, "waiter %d", i);
+}
+
+static void *waits_in_order(void *arg)
+{
+	const struct waiter *w = arg;
+	struct sched_param p = { .sched_priority = priorities[w->i] };
+	char name[16];
+
+	if (p.sched_priority)
+		CHECK(!pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
+	name_of(name, w->i);
+	CHECK(!pthread_setname_np(pthread_self(), name));
+	w->kind->wait();
+	order[woken] = w->i;
+	__atomic_fetch_add(&woken, 1, __ATOMIC_RELEASE);
+	if (w->kind->has_m)
+		CHECK(!pthread_mutex_unlock(&m));
+	return arg;
+}
+
+static void wake_in_order(const struct wait_kind *k)
+{
+	static const int wanted[WAITERS] = { 2, 4, 5, 1, 0, 3 };
+	struct waiter all[WAITERS];
+	pthread_t threads[WAITERS];
+	char name[16];
+
+	woken = 0;
+	if (k->wake == unlocks)
+		CHECK(!pthread_mutex_lock(&m));
+	for (int i = 0; i < WAITERS; i++) {
+		all[i] = (struct waiter){ k, i };
+		threads[i] = start(waits_in_order, &all[i]);
+		name_of(name, i);
+		until_sleeps(name);
+	}
+	for (int n = 0; n < WAITERS; n++) {
+		if (!n || k->wake != unlocks)
+			k->wake();
+		while (__atomic_load_n(&woken, __ATOMIC_ACQUIRE) <= n)
+			usleep(100);
+	}
+	for (int i = 0; i < WAITERS; i++) {
+		finish(threads[i]);
+		CHECK(order[i] == wanted[i]);
+	}
+}
+
+static void woken_by_priority(void)
+{
+	CHECK(!sem_init(&go, 0, 0));
+	for (unsigned i = 0; i < sizeof(wait_kinds) / sizeof(*wait_kinds); i++)
+		wake_in_order(&wait_kinds[i]);
+	puts("order");
+}
+
 /* ---- without the right ---- */
 
 static void *may_not(void *arg)
@@ -520,6 +644,7 @@ int main(void)
 	RUN(others_get_it);
 	RUN(at_any_instruction);
 	RUN(protocols);
+	RUN(woken_by_priority);
 	set(pthread_self(), SCHED_RR); /* main, too */
 	run_in_thread(inherits);
 	return 0;
