@@ -102,7 +102,7 @@ static void *deputy_main(void *arg)
 
 /* ---- taking a deputy, and giving it back ---- */
 
-static struct deputy *make(void)
+static struct deputy *make_here(void)
 {
 	struct deputy *d = calloc(1, sizeof(*d));
 	sigset_t all;
@@ -121,6 +121,17 @@ static struct deputy *make(void)
 		free(d);
 		return NULL;
 	}
+	return d;
+}
+
+/* Many callers malloc nothing else, and need no arena of their own. */
+static struct deputy *make(void)
+{
+	bool leave = tls_use_main_arena();
+	struct deputy *d = make_here();
+
+	if (leave)
+		tls_leave_main_arena();
 	return d;
 }
 

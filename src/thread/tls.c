@@ -48,9 +48,19 @@ void *tls_current(void)
 	return arch_get_tp();
 }
 
-void tls_use_main_arena(void)
+bool tls_use_main_arena(void)
 {
-	glibc_use_main_arena(arch_get_tp(), true);
+	void *tp = arch_get_tp();
+
+	if (glibc.arena == NOWHERE || glibc_word(tp, glibc.arena))
+		return false;
+	glibc_use_main_arena(tp, true);
+	return true;
+}
+
+void tls_leave_main_arena(void)
+{
+	glibc_use_main_arena(arch_get_tp(), false);
 }
 
 int tls_tid(const void *tp)

@@ -71,9 +71,11 @@ extern bool tls_child_is_process;
 void tls_adopt(void *tp);
 /* The address in tp's block of the caller's initial-exec variable at addr. */
 void *tls_address_in(void *tp, const void *addr);
-/* The caller is a kernel thread of the library that never ends: its mallocs take libc's
- * main arena, if that is known, and make none, which is 64 MiB of address space. */
-void tls_use_main_arena(void);
+/* The caller's mallocs take libc's main arena, if that is known, and make none, which is
+ * 64 MiB of address space. False: it has an arena already. If it ends, it calls the
+ * second one before. */
+bool tls_use_main_arena(void);
+void tls_leave_main_arena(void);
 void *tls_current(void);     /* the running %fs */
 int tls_tid(const void *tp); /* the synthetic tid in the block */
 

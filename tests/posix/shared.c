@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Process-shared locks between threads of this process and a process without the
  * preload library, which is this program executed once more. */
+#include <dirent.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -233,6 +234,61 @@ static void condition(int type, int robust)
 	printf("held the mutex: %d\n", had_it);
 }
 
+/* ---- many waiters take little address space ---- */
+
+enum { MANY = 32 };
+
+static void *waits_here(void *arg)
+{
+	CHECK(!pthread_mutex_lock(&x->m));
+	CHECK(!pthread_mutex_unlock(&x->m));
+	return arg;
+}
+
+static int tasks(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	int n = -2; /* . and .. */
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static size_t address_space(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	size_t pages = 0;
+
+	CHECK(f && fscanf(f, "%zu", &pages) == 1);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void many_waiters(void)
+{
+	pthread_t t[MANY];
+	pthread_attr_t a;
+	size_t before;
+
+	make(PTHREAD_MUTEX_ERRORCHECK, 0, PTHREAD_PRIO_NONE);
+	pthread_attr_init(&a);
+	CHECK(!pthread_attr_setstacksize(&a, 64 << 10));
+	CHECK(!pthread_mutex_lock(&x->m));
+	before = address_space();
+	for (int i = 0; i < MANY; i++)
+		CHECK(!pthread_create(&t[i], &a, waits_here, NULL));
+	while (tasks() <= MANY) /* each waits as a kernel thread, or by means of one */
+		usleep(100);
+	CHECK(address_space() < before + (128 << 20));
+	CHECK(!pthread_mutex_unlock(&x->m));
+	for (int i = 0; i < MANY; i++)
+		finish(t[i]);
+	puts("many waiters");
+}
+
 int main(int argc, char **argv)
 {
 	static const int types[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
@@ -261,5 +317,6 @@ int main(int argc, char **argv)
 	condition(PTHREAD_MUTEX_NORMAL, 0);
 	condition(PTHREAD_MUTEX_NORMAL, 1);
 	condition(PTHREAD_MUTEX_RECURSIVE, 0);
+	many_waiters();
 	return 0;
 }
