@@ -14,6 +14,7 @@ import contextlib
 import os
 import re
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,9 +30,12 @@ SERVERS = {}
 EVERY = 5  # seconds between two samples; a disturbance at each sixth
 
 
-def server(fn):
-    SERVERS[fn.__name__] = fn
-    return fn
+def server(*commands):
+    def add(fn):
+        SERVERS[fn.__name__] = fn
+        fn.commands = commands
+        return fn
+    return add
 
 
 # ---- clients ----
@@ -127,7 +131,7 @@ def page_over(got, answer):
 
 # ---- servers: each yields the process, how to reload it, its clients ----
 
-@server
+@server("memcached")
 def memcached(r, seconds):
     port = free_port()
     with r.server("memcached", "-u", "root", "-l", "127.0.0.1", "-p", port, "-U", 0, "-t", 4,
@@ -141,7 +145,7 @@ def memcached(r, seconds):
                                             seconds)
 
 
-@server
+@server("apache2")
 def apache(r, seconds):
     port = free_port()
     cmd = apache_site(r, port)
@@ -152,7 +156,7 @@ def apache(r, seconds):
         yield p, signal.SIGUSR1, Connections(port, 1000, http(lambda n: b"%d" % n), page_over, seconds)
 
 
-@server
+@server()
 def python_http(r, seconds):
     with r.server(PYTHON, source("http_server.py"), stop=signal.SIGTERM, ok=(-15,)) as p:
         port = int(p.stdout.readline())
@@ -163,7 +167,7 @@ def python_http(r, seconds):
         yield p, None, Connections(port, 100, ask, page_over, seconds)
 
 
-@server
+@server("java")
 def java_http(r, seconds):
     with r.server("java", "-Xmx128m", source("Pages.java"), ok=(143,)) as p:
         port = int(p.stdout.readline())
@@ -184,7 +188,7 @@ class Sysbench:
         return int(done.group(1)) if done else 0, 0, re.findall(r"FATAL.*", out)[:5]
 
 
-@server
+@server("mariadbd", "mariadb", "mariadb-install-db", "sysbench")
 def mariadb(r, seconds):
     db = MariaDB(r)
     with db.server("--innodb-flush-log-at-trx-commit=2") as p:
@@ -301,6 +305,9 @@ def main():
     os.environ["PATH"] += ":/usr/sbin"
     if set(opts.names) - set(SERVERS):
         a.error("known are " + ", ".join(SERVERS))
+    missing = [c for name in opts.names or SERVERS for c in SERVERS[name].commands if not shutil.which(c)]
+    if missing:
+        sys.exit("soak.py: not installed: " + ", ".join(missing))
     good = [soak(name, os.path.join(opts.build, "uk"), opts.minutes) for name in opts.names or SERVERS]
     print("%d passed, %d failed, 0 skipped" % (sum(good), len(good) - sum(good)))
     return not all(good)

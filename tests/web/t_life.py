@@ -629,8 +629,8 @@ def an_idle_connection_costs_a_page_and_what_tls_keeps(t):
     pass."""
     if t.mode == 'pth':
         raise Skip('a kernel thread has its own price')
-    # With only 500, the heaps and the first pages of the tables add to each.
-    limit = 7400 + 100 * t.vps + (kept_by_openssl(t) if t.tls else 0)
+    # With only 1,500, the heaps and the first pages of the tables add to each.
+    limit = 7000 + 100 * t.vps + (kept_by_openssl(t) if t.tls else 0)
     s = t.server('--timeout=idle=1000,header=1000')
     if re.search('lib[at]san', open('/proc/%d/maps' % s.proc.pid).read()):
         raise Skip('a sanitizer has its own price')
@@ -641,7 +641,7 @@ def an_idle_connection_costs_a_page_and_what_tls_keeps(t):
         warm[i % 8].request('/n/1.txt', headers=[('X', 'y' * 1500)])
     for c in warm:
         c.close()
-    n, other = 500, t.server()
+    n, other = 1500, t.server()
     base, cs = memory(s), [s.conn(60) for _ in range(n)]
     equal(other.stop(), 0)
     for i, c in enumerate(cs):

@@ -46,9 +46,8 @@ final class Writer implements Runnable {
 	/** Written under `jobs`, as LAST is added: nothing is added after that. */
 	private volatile boolean closed;
 	private final CountDownLatch ended = new CountDownLatch(1);
-	/** Counters: batches, and the acts in them. Only this thread writes them. */
+	/** A counter. Only this thread writes it. */
 	volatile long batches;
-	volatile long acts;
 
 	Writer(Shelf shelf) {
 		this.shelf = shelf;
@@ -149,7 +148,6 @@ final class Writer implements Runnable {
 				shelf.make(all);
 			}
 			batches++;
-			acts += all.size();
 			return null;
 		} catch (Throwable e) {
 			/* Errors, too: without this OS thread no commit would ever return. */

@@ -40,7 +40,6 @@ final class HttpWire {
 	private final byte[] buffer = new byte[8192];
 	private int at;
 	private int end;
-	boolean reused;
 	private long idleSince;
 
 	HttpWire(Socket socket, List<Object> key, boolean proxied) throws IOException {
@@ -193,8 +192,6 @@ final class HttpWire {
 		HttpWire w = Idle.take(key);
 		while (w != null && w.socket.isClosed())
 			w = Idle.take(key);
-		if (w != null)
-			w.reused = true;
 		return w;
 	}
 

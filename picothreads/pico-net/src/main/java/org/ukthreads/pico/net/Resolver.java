@@ -71,8 +71,6 @@ final class Resolver {
 		private final Fiber fiber = Fiber.current();
 		private final List<InetAddress> into;
 		volatile boolean done;
-		/** The servers know that there is no such name or record. */
-		boolean none;
 		boolean failed;
 
 		Query(List<InetAddress> into) {
@@ -88,10 +86,8 @@ final class Resolver {
 			Throwable x = e instanceof CompletionException ? e.getCause() : e;
 			if (x == null)
 				add(r);
-			else if (x instanceof NoSuchDomainException || x instanceof NoSuchRRSetException)
-				none = true;
 			else
-				failed = true;
+				failed |= !(x instanceof NoSuchDomainException || x instanceof NoSuchRRSetException);
 			done = true;
 			fiber.unpark();
 		}
