@@ -135,6 +135,13 @@ static void remember(struct posix_thread *pt, const struct sched_own *a)
 	store_relaxed(&pt->priority, (int32_t)a->priority);
 }
 
+static void unwish(struct posix_thread *pt)
+{
+	if (pt->wish.size)
+		store_relaxed(&pt->binds, 0);
+	pt->wish.size = 0;
+}
+
 /* pt gets a, once it is bound. */
 static void wish(struct posix_thread *pt, const struct sched_own *a)
 {
@@ -144,6 +151,7 @@ static void wish(struct posix_thread *pt, const struct sched_own *a)
 	if (signals_lives(pt)) {
 		pt->wish = *a;
 		bound_ask(pt);
+		protocol_policy(load_relaxed(&pt->tid), a);
 	}
 	signals_leave(in);
 	bound_own();
@@ -187,6 +195,8 @@ static long change(struct posix_thread *pt, struct sched_own *a)
 		return -EINVAL;
 	bool in = signals_enter();
 	remember(pt, a);
+	unwish(pt); /* it is not bound yet */
+	protocol_policy(load_relaxed(&pt->tid), a);
 	signals_leave(in);
 	return 0;
 }
@@ -197,8 +207,7 @@ void policy_lend(struct posix_thread *pt, const struct sched_own *a, bool raises
 		pt->wish = *a;
 		bound_ask(pt);
 	} else {
-		pt->wish.size = 0;
-		store_relaxed(&pt->binds, 0);
+		unwish(pt);
 	}
 }
 

@@ -50,6 +50,7 @@ struct raise {
 static struct raise raises[64];
 static struct list waits = LIST_INIT(waits);
 static uint32_t raised;  /* how many raises are in use; written under the lock */
+static uint32_t waiters; /* how many waits there are; the same */
 static uint32_t lenders; /* how many of waits have a priority; the same */
 
 static int real_time(const struct sched_own *a)
@@ -226,6 +227,12 @@ static bool can_enter(void)
 	return rt_in_runtime() || !rt_begin();
 }
 
+static void lend(struct protocol_wait *w, int priority)
+{
+	store_seq_cst(&lenders, lenders + !!priority - !!w->priority);
+	w->priority = priority;
+}
+
 void protocol_waits(struct protocol_wait *w, const pthread_mutex_t *m)
 {
 	struct sched_own own;
@@ -234,10 +241,11 @@ void protocol_waits(struct protocol_wait *w, const pthread_mutex_t *m)
 	w->m = m;
 	w->tid = posix_tid();
 	bool in = signals_enter();
-	w->priority = own_of(w->tid, &own, &kernel) ? real_time(&own) : 0;
+	w->priority = 0;
 	list_push_back(&waits, &w->link);
-	if (w->priority)
-		store_seq_cst(&lenders, lenders + 1);
+	store_relaxed(&waiters, waiters + 1);
+	if (own_of(w->tid, &own, &kernel))
+		lend(w, real_time(&own));
 	settle_owner(m);
 	signals_leave(in);
 }
@@ -246,8 +254,8 @@ void protocol_waited(struct protocol_wait *w)
 {
 	bool in = signals_enter();
 	list_del(&w->link);
-	if (w->priority)
-		store_seq_cst(&lenders, lenders - 1);
+	store_relaxed(&waiters, waiters - 1);
+	lend(w, 0);
 	settle_owner(w->m);
 	signals_leave(in);
 }
@@ -330,13 +338,18 @@ void protocol_leave(int ceiling)
 void protocol_policy(uint32_t tid, const struct sched_own *a)
 {
 	struct raise *r = raise_of(tid);
+	struct protocol_wait *w = wait_of(tid);
 
-	if (!r)
-		return;
-	r->own.policy = a->policy;
-	r->own.priority = a->priority;
-	memcpy(r->own.deadline, a->deadline, sizeof(a->deadline));
-	apply(r);
+	if (r) {
+		r->own.policy = a->policy;
+		r->own.priority = a->priority;
+		memcpy(r->own.deadline, a->deadline, sizeof(a->deadline));
+		apply(r);
+	}
+	if (w) {
+		lend(w, real_time(a));
+		settle_owner(w->m);
+	}
 }
 
 void protocol_kernels(uint32_t tid, int policy, int priority)
@@ -344,7 +357,7 @@ void protocol_kernels(uint32_t tid, int policy, int priority)
 	struct sched_own a = { .policy = (uint32_t)policy,
 			       .priority = (uint32_t)priority };
 
-	if (likely(!load_seq_cst(&raised)) || !can_enter())
+	if (likely(!load_seq_cst(&raised) && !load_relaxed(&waiters)) || !can_enter())
 		return;
 	bool in = signals_enter();
 	protocol_policy(tid, &a);

@@ -24,7 +24,7 @@ void protocol_freed(void);
  * policy is not raised (natively the first call fails, and later ones succeed). */
 int protocol_enter(int ceiling);
 void protocol_leave(int ceiling);
-/* Under pt_signal.c's lock: this thread's kernel thread was given this policy. */
+/* Under pt_signal.c's lock: this thread was given this policy. */
 void protocol_policy(uint32_t tid, const struct sched_own *a);
 /* The same for a kernel thread, without the lock. */
 void protocol_kernels(uint32_t tid, int policy, int priority);

@@ -381,6 +381,38 @@ static void *is_between(void *arg)
 	return arg;
 }
 
+static void *locks_for_long(void *arg)
+{
+	struct sched_param p = { .sched_priority = 1 };
+
+	if (stop)
+		CHECK(!pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
+	CHECK(!pthread_setname_np(pthread_self(), "locks"));
+	CHECK(!pthread_mutex_lock(arg));
+	CHECK(!pthread_mutex_unlock(arg));
+	return arg;
+}
+
+/* A thread gets and loses its priority while it waits; bound and not. */
+static void changes_in_wait(pthread_mutex_t *one)
+{
+	pthread_t t;
+
+	for (stop = 0; stop < 2; stop++) {
+		CHECK(!pthread_mutex_lock(one));
+		t = start(locks_for_long, one);
+		until_sleeps("locks");
+		CHECK(!is_raised());
+		give(t, SCHED_FIFO);
+		until(true);
+		give(t, SCHED_OTHER);
+		until(false);
+		CHECK(!pthread_mutex_unlock(one));
+		finish(t);
+	}
+	stop = 0;
+}
+
 static void *owns(void *arg)
 {
 	pthread_mutex_t *one = arg;
@@ -426,6 +458,7 @@ static void *owns(void *arg)
 	CHECK(!pthread_mutex_unlock(one) && !is_raised());
 	finish(t);
 	finish(u);
+	changes_in_wait(one);
 	return arg;
 }
 
