@@ -17,7 +17,7 @@ static int64_t shown_now(clockid_t clock)
 
 int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
 {
-	int64_t span;
+	int64_t end, shown;
 
 	if (!abs)
 		return TIME_NEVER;
@@ -27,10 +27,13 @@ int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
 		return 0;
 	if (abs->tv_sec >= TIME_NEVER / NS_PER_SEC / 2)
 		return TIME_NEVER;
-	span = abs->tv_sec * NS_PER_SEC + abs->tv_nsec;
+	end = abs->tv_sec * NS_PER_SEC + abs->tv_nsec;
 	if (clock == CLOCK_MONOTONIC && clock_shown() == LIBC(clock_gettime))
-		return span;
-	return MAX(sys_now() + span - shown_now(clock), 0);
+		return end;
+	/* In this order: the caller may be preempted between the two clocks, and a wait
+	 * may end late, but not early. */
+	shown = shown_now(clock);
+	return MAX(sys_now() + end - shown, 0);
 }
 
 int64_t posix_after(const struct timespec *span)

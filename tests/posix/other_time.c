@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library that is preloaded beside ours (run.py). It shows the program a time twenty
- * years ahead, as faketime does, and counts the calls of recv. It looks up the next
- * pthread_cond_timedwait by libc's symbol version. */
+ * years ahead, as faketime does, and takes as long for it as run_probe.c says. It counts
+ * the calls of recv. It looks up the next pthread_cond_timedwait by libc's symbol
+ * version. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,13 +17,26 @@
 #endif
 
 static unsigned long calls;
+long clock_takes; /* nanoseconds before the clock is read; run_probe.c sets it */
+
+static long now(__typeof__(&clock_gettime) reader)
+{
+	struct timespec ts;
+
+	reader(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000L + ts.tv_nsec;
+}
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	__typeof__(&clock_gettime) next =
 	    (__typeof__(next))dlsym(RTLD_NEXT, "clock_gettime");
-	int r = next(clock, ts);
+	long begin = clock_takes ? now(next) : 0;
+	int r;
 
+	while (clock_takes && now(next) - begin < clock_takes)
+		;
+	r = next(clock, ts);
 	if (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC)
 		ts->tv_sec += SHIFT;
 	return r;
