@@ -142,6 +142,7 @@ struct posix_thread {
 	int32_t tracer; /* kernel thread that made its last ptrace request; self */
 	bool apart;     /* it or its creator called posix_apart (pt_bound.c); self */
 	bool counted;   /* a kernel thread that counts as one of the program's; self */
+	bool detached;  /* created or made so; its creator, or who detaches it */
 };
 
 extern __thread struct posix_thread posix_self_tls

@@ -361,9 +361,11 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	}
 	*th = (pthread_t)block;
 	pt = posix_of(*th);
-	*pt = (struct posix_thread){
-		.thread = t, .fn = fn, .arg = arg, .tid = (uint32_t)tls_tid(block)
-	};
+	*pt = (struct posix_thread){ .thread = t,
+				     .fn = fn,
+				     .arg = arg,
+				     .tid = (uint32_t)tls_tid(block),
+				     .detached = p.attr.flags & UK_ATTR_DETACHED };
 	policy_begins(pt, p.explicit ? &p.policy : NULL, p.param.sched_priority);
 	fetch_add_relaxed(&alive, 1);
 	signals_born(pt, p.masked ? &p.mask : NULL);
@@ -376,13 +378,20 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 
 /* ---- join, detach ---- */
 
+/* What join and detach return for a thread that is gone, as libc does as long as nothing
+ * else has its memory. */
+static int gone(pthread_t th)
+{
+	return posix_of(th)->detached ? EINVAL : ESRCH;
+}
+
 static int join_until(pthread_t th, void **result, int64_t deadline)
 {
 	struct uk_thread *t = posix_thread(th);
 	int r;
 
 	if (!t)
-		return ESRCH;
+		return gone(th);
 	posix_testcancel();
 	do
 		r = uk_thread_join_until(t, result, deadline);
@@ -410,7 +419,7 @@ LIBC_API int pthread_tryjoin_np(pthread_t th, void **result)
 	if (is_kernels(th))
 		return NEXT(pthread_tryjoin_np)(th, result);
 	if (!t)
-		return ESRCH;
+		return gone(th);
 	if (load_relaxed(&t->state) != T_EXITED) /* first, as libc does */
 		return EBUSY;
 	r = uk_thread_join_until(t, result, 0);
@@ -439,7 +448,10 @@ LIBC_API int pthread_detach(pthread_t th)
 
 	if (is_kernels(th))
 		return NEXT(pthread_detach)(th);
-	return t ? -uk_thread_detach(t) : ESRCH;
+	if (!t)
+		return gone(th);
+	posix_of(th)->detached = true;
+	return -uk_thread_detach(t);
 }
 
 /* ---- attributes, name, priority, id ---- */

@@ -79,6 +79,31 @@ static void threads_are_cancelled_and_detached(void)
 	CHECK(!pthread_detach(t));
 }
 
+/* Nothing else has its memory yet, so libc and the library still recognise it. */
+static void a_thread_that_is_gone_cannot_be_joined_or_detached(void)
+{
+	pthread_attr_t a;
+	pthread_t t;
+	int r, told = 1;
+
+	CHECK(!pthread_create(&t, NULL, until_told, &told));
+	CHECK(!pthread_join(t, NULL));
+	CHECK(pthread_join(t, NULL) == ESRCH);
+	CHECK(pthread_detach(t) == ESRCH);
+	CHECK(!pthread_attr_init(&a));
+	CHECK(!pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED));
+	for (int late = 0; late < 2; late++) {
+		CHECK(!pthread_create(&t, late ? NULL : &a, until_told, &told));
+		CHECK(!late || !pthread_detach(t));
+		while ((r = pthread_tryjoin_np(t, NULL)) == EBUSY)
+			sched_yield();
+		CHECK(r == EINVAL);
+		CHECK(pthread_join(t, NULL) == EINVAL);
+		CHECK(pthread_detach(t) == EINVAL);
+	}
+	CHECK(!pthread_attr_destroy(&a));
+}
+
 static void *own_stack(void *arg)
 {
 	pthread_attr_t a;
@@ -133,6 +158,7 @@ int main(void)
 
 	RUN(many_threads_keep_their_values);
 	RUN(threads_are_cancelled_and_detached);
+	RUN(a_thread_that_is_gone_cannot_be_joined_or_detached);
 	RUN(threads_run_on_given_stacks);
 	CHECK(!pthread_create(&t, NULL, last, NULL));
 	pthread_detach(t);
