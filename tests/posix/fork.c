@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -419,6 +421,87 @@ static void a_thread_has_a_stack_of_the_program(void)
 	free(stack);
 }
 
+static struct locks {
+	pthread_mutex_t lock, held;
+	pthread_cond_t turned;
+	pthread_rwlock_t gate;
+	sem_t given;
+	int turn, waits;
+} * shared;
+
+static void *waits_for_turn(void *arg)
+{
+	pthread_mutex_lock(&shared->lock);
+	for (shared->waits++; !shared->turn;)
+		pthread_cond_wait(&shared->turned, &shared->lock);
+	pthread_mutex_unlock(&shared->lock);
+	return arg;
+}
+
+static void *waits_for_gift(void *arg)
+{
+	return sem_wait(&shared->given) ? NULL : arg;
+}
+
+static void *waits_for_gate(void *arg)
+{
+	return pthread_rwlock_wrlock(&shared->gate) ? NULL : arg;
+}
+
+static void *waits_for_holder(void *arg)
+{
+	return pthread_mutex_lock(&shared->held) ? NULL : arg;
+}
+
+static void *only_forks(void *arg)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	CHECK(end_of(pid) == 0);
+	return arg;
+}
+
+/* The objects are for one process, as is the default, but lie in memory that a child
+ * has, too. */
+static void threads_that_wait_in_shared_memory_are_woken_after_a_fork(void)
+{
+	static void *(*const by[])(void *) = { waits_for_turn, waits_for_gift,
+					       waits_for_gate, waits_for_holder };
+	pthread_t t[4];
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	CHECK(!pthread_mutex_init(&shared->lock, NULL));
+	CHECK(!pthread_mutex_init(&shared->held, NULL));
+	CHECK(!pthread_cond_init(&shared->turned, NULL));
+	CHECK(!pthread_rwlock_init(&shared->gate, NULL));
+	CHECK(!sem_init(&shared->given, 0, 0));
+	CHECK(!pthread_rwlock_rdlock(&shared->gate));
+	CHECK(!pthread_mutex_lock(&shared->held));
+	for (int i = 0; i < 4; i++)
+		t[i] = start(by[i], &t[i]);
+	for (int seen = 0; !seen; sched_yield()) {
+		pthread_mutex_lock(&shared->lock);
+		seen = shared->waits;
+		pthread_mutex_unlock(&shared->lock);
+	}
+	usleep(20000); /* the others have no way to say that they wait */
+	run_in_thread(only_forks);
+	pthread_mutex_lock(&shared->lock);
+	shared->turn = 1;
+	pthread_cond_signal(&shared->turned);
+	pthread_mutex_unlock(&shared->lock);
+	CHECK(!sem_post(&shared->given));
+	CHECK(!pthread_rwlock_unlock(&shared->gate));
+	CHECK(!pthread_mutex_unlock(&shared->held));
+	for (int i = 0; i < 4; i++)
+		CHECK(finish(t[i]) == &t[i]);
+	CHECK(!munmap(shared, sizeof(*shared)));
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -426,5 +509,6 @@ int main(void)
 	RUN_ALONE(a_child_lives_on_with_threads);
 	RUN_ALONE(a_child_without_a_runtime_works);
 	RUN_ALONE(a_thread_has_a_stack_of_the_program);
+	RUN_ALONE(threads_that_wait_in_shared_memory_are_woken_after_a_fork);
 	return 0;
 }
