@@ -206,7 +206,8 @@ void shared_forked(void)
 
 /* ---- a job ---- */
 
-static int job(struct deputy *d, enum job what)
+/* *cut: a cancellation has ended it, and all waiters were woken. */
+static int job(struct deputy *d, enum job what, bool *cut)
 {
 	int64_t look = TIME_NEVER;
 
@@ -219,6 +220,7 @@ static int job(struct deputy *d, enum job what)
 		if (what == JOB_WAIT && (r == -ECANCELED || r == -ETIMEDOUT)) {
 			NEXT(pthread_cond_broadcast)(d->cond);
 			look = sys_now() + CANCEL_AGAIN; /* it may not wait yet */
+			*cut = true;
 		}
 	}
 	return d->result;
@@ -239,6 +241,7 @@ static int by_deputy(enum job what, pthread_mutex_t *m, pthread_cond_t *c,
 		     clockid_t clock, const struct timespec *abs)
 {
 	struct deputy *d = mine();
+	bool cut = false;
 	int r;
 
 	if (!d)
@@ -247,13 +250,16 @@ static int by_deputy(enum job what, pthread_mutex_t *m, pthread_cond_t *c,
 	d->cond = c;
 	d->clock = clock;
 	d->abs = abs;
-	r = job(d, what);
+	r = job(d, what, &cut);
 	if ((what == JOB_LOCK || what == JOB_TRYLOCK) && (!r || r == EOWNERDEAD))
 		posix_self_tls.shared++;
 	if (what == JOB_UNLOCK && !r)
 		posix_self_tls.shared--;
 	if (!posix_self_tls.shared)
 		give_back();
+	/* Not otherwise: a thread that took a signal is not cancelled with it. */
+	if (cut)
+		posix_testcancel();
 	return r;
 }
 
@@ -293,13 +299,9 @@ int shared_consistent(pthread_mutex_t *m)
 int shared_wait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 		const struct timespec *abs)
 {
-	int r;
-
 	if (is_owned(m)) {
 		posix_testcancel();
-		r = by_deputy(JOB_WAIT, m, c, clock, abs);
-		posix_testcancel();
-		return r;
+		return by_deputy(JOB_WAIT, m, c, clock, abs);
 	}
 	if (abs)
 		return POSIX_KERNEL(NEXT(pthread_cond_clockwait)(c, m, clock, abs));

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <wchar.h>
 
+#include "asleep.h"
 #include "posix.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -426,13 +427,13 @@ static struct locks {
 	pthread_cond_t turned;
 	pthread_rwlock_t gate;
 	sem_t given;
-	int turn, waits;
+	int turn;
 } * shared;
 
 static void *waits_for_turn(void *arg)
 {
 	pthread_mutex_lock(&shared->lock);
-	for (shared->waits++; !shared->turn;)
+	while (!shared->turn)
 		pthread_cond_wait(&shared->turned, &shared->lock);
 	pthread_mutex_unlock(&shared->lock);
 	return arg;
@@ -481,14 +482,12 @@ static void threads_that_wait_in_shared_memory_are_woken_after_a_fork(void)
 	CHECK(!sem_init(&shared->given, 0, 0));
 	CHECK(!pthread_rwlock_rdlock(&shared->gate));
 	CHECK(!pthread_mutex_lock(&shared->held));
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		t[i] = start(by[i], &t[i]);
-	for (int seen = 0; !seen; sched_yield()) {
-		pthread_mutex_lock(&shared->lock);
-		seen = shared->waits;
-		pthread_mutex_unlock(&shared->lock);
+		CHECK(!pthread_setname_np(t[i], "in shared"));
+		until_sleeps("in shared");
+		CHECK(!pthread_setname_np(t[i], "waits"));
 	}
-	usleep(20000); /* the others have no way to say that they wait */
 	run_in_thread(only_forks);
 	pthread_mutex_lock(&shared->lock);
 	shared->turn = 1;

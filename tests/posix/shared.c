@@ -289,6 +289,45 @@ static void many_waiters(void)
 	puts("many waiters");
 }
 
+/* ---- a signal and a cancellation at once ---- */
+
+static void *waits_for_turn(void *arg)
+{
+	CHECK(!pthread_mutex_lock(&x->m));
+	pthread_cleanup_push(unlocks, NULL);
+	sem_post(&x->s);
+	do
+		pthread_cond_wait(&x->c, &x->m);
+	while (!x->turn);
+	CHECK(!pthread_cond_broadcast(&x->c));
+	pthread_cleanup_pop(1);
+	return arg;
+}
+
+/* One thread is woken, and may be cancelled at the same time. It wakes the other one, or
+ * does not take the signal. */
+static void a_cancelled_thread_takes_no_signal(void)
+{
+	pthread_t t[2];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		make(PTHREAD_MUTEX_RECURSIVE, 0, PTHREAD_PRIO_NONE);
+		for (int k = 0; k < 2; k++)
+			t[k] = start(waits_for_turn, NULL);
+		for (int k = 0; k < 2; k++)
+			CHECK(!sem_wait(&x->s));
+		CHECK(!pthread_mutex_lock(&x->m)); /* so both wait for the condition */
+		CHECK(!pthread_mutex_unlock(&x->m));
+		x->turn = 1;
+		CHECK(!pthread_cond_signal(&x->c));
+		for (volatile int spins = i % 60 * 1000; spins; spins--)
+			;
+		CHECK(!pthread_cancel(t[0]));
+		for (int k = 0; k < 2; k++)
+			finish(t[k]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const int types[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
@@ -318,5 +357,6 @@ int main(int argc, char **argv)
 	condition(PTHREAD_MUTEX_NORMAL, 1);
 	condition(PTHREAD_MUTEX_RECURSIVE, 0);
 	many_waiters();
+	RUN(a_cancelled_thread_takes_no_signal);
 	return 0;
 }
