@@ -142,63 +142,55 @@ static void unwish(struct posix_thread *pt)
 	pt->wish.size = 0;
 }
 
-/* pt gets a, once it is bound. */
+/* Under the lock; pt is not bound, and gets a once it is. */
 static void wish(struct posix_thread *pt, const struct sched_own *a)
 {
-	bool in = signals_enter();
-
-	remember(pt, a);
-	if (signals_lives(pt)) {
-		pt->wish = *a;
-		bound_ask(pt);
-		protocol_policy(load_relaxed(&pt->tid), a);
-	}
-	signals_leave(in);
-	bound_own();
+	if (!signals_lives(pt))
+		return;
+	pt->wish = *a;
+	bound_ask(pt);
 }
 
-/* True: pt is bound, and *r is what the kernel said. */
+/* Under the lock. True: pt is bound, and *r is what the kernel said. */
 static bool told_kernel(struct posix_thread *pt, const struct sched_own *a, long *r)
 {
-	int tid;
+	int tid = bound_tid(pt);
 
-	bool in = signals_enter();
-	tid = bound_tid(pt);
-	if (tid) {
-		*r = sys3(SYS_sched_setattr, tid, a, 0);
-		if (!*r) {
-			remember(pt, a);
-			pt->wish.size = 0; /* an older one */
-			protocol_policy(load_relaxed(&pt->tid), a);
-		}
+	if (!tid)
+		return false;
+	*r = sys3(SYS_sched_setattr, tid, a, 0);
+	if (!*r) {
+		remember(pt, a);
+		pt->wish.size = 0; /* an older one */
+		protocol_policy(load_relaxed(&pt->tid), a);
 	}
-	signals_leave(in);
-	return tid;
+	return true;
 }
 
 static long change(struct posix_thread *pt, struct sched_own *a)
 {
 	struct sched_own b = base();
-	bool acts = kernel_acts(a->policy, &b);
+	bool acts = kernel_acts(a->policy, &b), told;
 	long r = 0;
 
 	a->size = sizeof(*a);
-	if (told_kernel(pt, a, &r))
-		return r;
-	if (acts) {
-		r = kernel_would(a);
-		if (!r)
-			wish(pt, a);
-		return r;
-	}
-	if (policy_check((int)a->policy, (int)a->priority))
-		return -EINVAL;
 	bool in = signals_enter();
-	remember(pt, a);
-	unwish(pt); /* it is not bound yet */
-	protocol_policy(load_relaxed(&pt->tid), a);
+	told = told_kernel(pt, a, &r);
 	signals_leave(in);
-	return 0;
+	if (told)
+		return r;
+	r = acts ? kernel_would(a) : -policy_check((int)a->policy, (int)a->priority);
+	if (r)
+		return r;
+	in = signals_enter();
+	if (!told_kernel(pt, a, &r)) { /* it may have been bound meanwhile */
+		remember(pt, a);
+		acts ? wish(pt, a) : unwish(pt);
+		protocol_policy(load_relaxed(&pt->tid), a);
+	}
+	signals_leave(in);
+	bound_own();
+	return r;
 }
 
 void policy_lend(struct posix_thread *pt, const struct sched_own *a, bool raises)
