@@ -456,11 +456,12 @@ void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_n
 #define PM_SWAP (1ull << 62)
 #define PM_PRESENT (1ull << 63)
 
-/* In a forked child, which is alone: the last answer of parents() */
+/* In a forked child, which is alone: what was last read of it, for parents() */
 static struct {
-	uint64_t page; /* 0: none */
-	bool shared;
-} asked;
+	bool opened;
+	int fd; /* < 0: it cannot be opened */
+	uint64_t first, n, entries[64];
+} pagemap;
 
 /* In a forked child nothing waits; the nodes are those of lost threads. Pages that were
  * never touched are skipped: reading all 128 was half of a fork's page faults. */
@@ -491,29 +492,48 @@ static bool done(const struct uk_thread *t)
 	return W_STATE(w) == W_FIRED && W_REASON(w) == WAKE_OK;
 }
 
+static void pagemap_read(uint64_t page)
+{
+	long r;
+
+	if (!pagemap.opened)
+		pagemap.fd = sys_filtered() /* it may kill */
+				 ? -1
+				 : (int)sys4(SYS_openat, AT_FDCWD, "/proc/self/pagemap",
+					     O_RDONLY | O_CLOEXEC, 0);
+	pagemap.opened = true;
+	pagemap.first = page;
+	pagemap.n = 0;
+	if (pagemap.fd < 0)
+		return;
+	r = sys4(SYS_pread64, pagemap.fd, pagemap.entries, sizeof(pagemap.entries),
+		 page * sizeof(*pagemap.entries));
+	if (r > 0)
+		pagemap.n = (uint64_t)r / sizeof(*pagemap.entries);
+}
+
+static void pagemap_forget(void)
+{
+	if (pagemap.opened && pagemap.fd >= 0)
+		sys1(SYS_close, pagemap.fd);
+	pagemap.opened = false;
+	pagemap.n = 0;
+}
+
 /* Is obj in memory that the child shares with its parent? Then its waiters are the
  * parent's. What the parent has written to memory of its own was copied: the page is in
  * the child's page table, and is no file's. (What is shared is not in that table yet, or
- * is a file's.) Not asked if a filter may refuse it. */
+ * is a file's.) */
 static bool parents(const void *obj)
 {
 	uint64_t page = (uintptr_t)obj / PAGE, entry;
-	long fd, r;
 
-	if (page == asked.page)
-		return asked.shared;
-	asked.page = page;
-	asked.shared = false;
-	if (sys_filtered())
+	if (page - pagemap.first >= pagemap.n)
+		pagemap_read(page);
+	if (!pagemap.n)
 		return false;
-	fd = sys4(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	r = sys4(SYS_pread64, fd, &entry, sizeof(entry), page * sizeof(entry));
-	sys1(SYS_close, fd);
-	asked.shared = r == sizeof(entry) &&
-		       (!(entry & (PM_PRESENT | PM_SWAP)) || entry & PM_FILE);
-	return asked.shared;
+	entry = pagemap.entries[page - pagemap.first];
+	return !(entry & (PM_PRESENT | PM_SWAP)) || entry & PM_FILE;
 }
 
 /* Is it an object of the program, which may lie anywhere? */
@@ -533,7 +553,7 @@ static void lost(struct uk_thread *t)
 
 	if (!t) {
 		table_lost();
-		asked.page = 0;
+		pagemap_forget();
 		return;
 	}
 	if (is_programs(t->wkind) && parents(obj))
