@@ -51,11 +51,15 @@ static bool is_real_time(uint32_t policy)
 static struct sched_own base(void)
 {
 	struct sched_own own = { .policy = SCHED_OTHER };
-	const struct carrier *c = load_acquire(&carriers_all);
+	const struct carrier *c;
 
-	while (c && (load_relaxed(&c->bound_to) || load_relaxed(&c->ended)))
-		c = c->next_all;
-	sys4(SYS_sched_getattr, c ? load_relaxed(&c->tid) : 0, &own, sizeof(own), 0);
+	do {
+		c = load_acquire(&carriers_all);
+		while (c && (load_relaxed(&c->dedicated) || load_relaxed(&c->ended)))
+			c = c->next_all;
+		sys4(SYS_sched_getattr, c ? load_relaxed(&c->tid) : 0, &own,
+		     sizeof(own), 0);
+	} while (c && load_relaxed(&c->dedicated)); /* it may have got another one */
 	return own;
 }
 

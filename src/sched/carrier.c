@@ -288,7 +288,8 @@ static struct carrier *carrier_anew(void)
 		return NULL;
 	c->mark = c->deferred = c->bound = 0;
 	c->deaf_until = 0;
-	c->dedicated = c->lingers = false;
+	store_relaxed(&c->dedicated, false);
+	c->lingers = false;
 	c->comes = NULL;
 	carrier_init(c, NULL);
 	return c;

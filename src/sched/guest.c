@@ -129,7 +129,7 @@ static int bind_to(struct uk_thread *t, struct carrier *c, const char *why)
 	store_relaxed(&e->bound_for, why);
 	store_release(&e->bound, c); /* others read its tid */
 	t->blocking = 0;             /* its calls block in the kernel from now on */
-	c->dedicated = true;
+	store_relaxed(&c->dedicated, true); /* others read it (pt_policy.c) */
 	store_relaxed(&c->bound_to, t);
 	fetch_add_relaxed(&carriers_dedicated, 1);
 	leave_vp(c);

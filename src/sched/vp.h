@@ -190,7 +190,7 @@ struct carrier {
 	bool newborn;   /* made as a spare and not parked yet; handoff.c's lock */
 	bool masked;    /* has carrier_mask; itself */
 	uint32_t shut;  /* blocks SIGPROF, too, for now (preload/pt_signal.c); atomic */
-	bool dedicated; /* runs one thread, and ends then (guest.c); itself */
+	bool dedicated; /* runs one thread, and ends then (guest.c); itself; atomic */
 	/* of a dedicated one: its kernel thread had children before, and outlives them
 	 * (preload/pt_children.c); itself */
 	bool lingers;
