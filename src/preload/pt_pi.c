@@ -50,10 +50,13 @@ static int lock_once(uint32_t *word, uint32_t me, bool waits, int64_t deadline)
 {
 	struct futex_node n = { .arg = (void *)(uintptr_t)me };
 	struct uk_thread *t = rt_enter();
-	struct futex_bucket *b = futex_lock(key_of(word));
-	int r = take(b, word, me, waits);
+	struct futex_bucket *b;
 	unsigned why;
+	int r;
 
+	futex_rank(&n, t);
+	b = futex_lock(key_of(word));
+	r = take(b, word, me, waits);
 	if (r != -EAGAIN || !waits) {
 		futex_unlock(b);
 		rt_exit();

@@ -80,8 +80,8 @@ static bool passed(struct futex_node *n, uint32_t *count, int by)
 int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 {
 	struct uk_thread *t = enter_touching(b, sizeof(*b));
-	struct futex_bucket *fb = futex_lock(b);
 	struct futex_node *n = futex_node_of(t);
+	struct futex_bucket *fb = futex_lock(b);
 	unsigned why;
 
 	if (arrive(b, fb)) {
@@ -117,9 +117,11 @@ static bool opened(uk_barrier *b, uint32_t *away, uint32_t phase,
 int barrier_stay(uk_barrier *b, uint32_t *away, struct barrier_stay *s)
 {
 	struct uk_thread *t = enter_touching(b, sizeof(*b));
-	struct futex_bucket *fb = futex_lock(b);
+	struct futex_bucket *fb;
 	unsigned why;
 
+	futex_rank(&s->n, t);
+	fb = futex_lock(b);
 	if (s->away && opened(b, away, s->phase, fb)) {
 		rt_exit();
 		return 0;

@@ -35,8 +35,10 @@ static void count(uint32_t *waiters, int by)
 
 void cond_queue(const struct cond *c, struct uk_thread *t, struct futex_node *n)
 {
-	struct futex_bucket *b = futex_lock(c->key);
+	struct futex_bucket *b;
 
+	futex_rank(n, t);
+	b = futex_lock(c->key);
 	futex_push(b, n, c->key, t, wait_begin(t, c->kind, c->key), false);
 	count(c->waiters, 1);
 	futex_unlock(b);
@@ -95,9 +97,12 @@ static void not_away(const struct cond *c, struct futex_bucket *b)
 bool cond_return(const struct cond *c, struct uk_thread *t, struct futex_node *n,
 		 uint32_t wakes)
 {
-	struct futex_bucket *b = futex_lock(c->key);
-	bool again = c->away->wakes == wakes;
+	struct futex_bucket *b;
+	bool again;
 
+	futex_rank(n, t);
+	b = futex_lock(c->key);
+	again = c->away->wakes == wakes;
 	if (again)
 		futex_push(b, n, c->key, t, wait_begin(t, c->kind, c->key), false);
 	else

@@ -47,7 +47,7 @@ typedef struct list group_parts[GROUP][FUTEX_PARTS];
  * the group is split; atomic */
 static group_parts *parts[FUTEX_BUCKETS / GROUP];
 static uint8_t crowded; /* a bucket has been split; set once, atomic */
-static uint8_t ranked;  /* 0: threads have no ranks; else 1 + `rest`; atomic */
+uint8_t futex_ranked;
 
 static uint64_t hash_of(const void *key)
 {
@@ -221,16 +221,15 @@ static NOINLINE void split(struct futex_bucket *b)
 
 void futex_rank_threads(uint8_t rest)
 {
-	store_relaxed(&ranked, (uint8_t)(rest + 1));
+	store_relaxed(&futex_ranked, (uint8_t)(rest + 1));
 }
 
-/* Of t, the caller. */
-static NOINLINE uint8_t rank_of(const struct uk_thread *t, unsigned rest)
+NOINLINE uint8_t futex_rank_of(const struct uk_thread *t)
 {
 	int priority = 0; /* all of the kernel's struct sched_param */
 
 	if (load_relaxed(&t->kind) != THREAD_FOREIGN)
-		return (uint8_t)rest;
+		return (uint8_t)(load_relaxed(&futex_ranked) - 1);
 	sys2(SYS_sched_getparam, 0, &priority);
 	if (!priority && sys1(SYS_sched_getscheduler, 0) == DEADLINE)
 		return DEADLINE_RANK;
@@ -254,7 +253,7 @@ static NOINLINE void insert_ranked(struct list *queue, struct futex_node *n, boo
 /* front: before the others of its rank. */
 static void insert(struct list *queue, struct futex_node *n, bool front)
 {
-	if (unlikely(load_relaxed(&ranked)) && (front || n->rank))
+	if (unlikely(load_relaxed(&futex_ranked)) && (front || n->rank))
 		insert_ranked(queue, n, front);
 	else if (front)
 		list_push_front(queue, &n->link);
@@ -265,9 +264,6 @@ static void insert(struct list *queue, struct futex_node *n, bool front)
 void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 		struct uk_thread *t, uint64_t token, bool front)
 {
-	unsigned r = load_relaxed(&ranked);
-
-	n->rank = unlikely(r) ? rank_of(t, r - 1) : 0;
 	n->key = key;
 	n->thread = t;
 	n->token = token;
@@ -348,13 +344,13 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 	    expected) /* also faults the page in, without a lock */
 		return -EAGAIN;
 	t = rt_enter();
+	n = futex_node_of(t);
 	b = futex_lock(addr);
 	if (load_acquire(addr) != expected) {
 		futex_unlock(b);
 		rt_exit();
 		return -EAGAIN;
 	}
-	n = futex_node_of(t);
 	n->tag = bits;
 	futex_push(b, n, addr, t, wait_begin(t, WAIT_FUTEX, addr), false);
 	futex_unlock(b);

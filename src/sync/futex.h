@@ -59,16 +59,29 @@ struct futex_node {
 	uint32_t tag;  /* the primitive's: bit set of a raw wait, role in a rwlock */
 	uint16_t bucket; /* its index; atomic; requeue writes it under both locks */
 	uint8_t state;   /* enum futex_state; under the bucket's lock */
-	uint8_t rank;    /* futex_rank_threads; constant while it waits */
+	uint8_t rank;    /* futex_rank; constant while it waits */
 };
 _Static_assert(sizeof(struct futex_node) <= sizeof(((struct uk_thread *)NULL)->node),
 	       "fits into the descriptor");
 
-/* The node of t, the caller, for its next wait and until it leaves the runtime. The
- * caller sets the fields that its primitive uses. */
+/* 0: threads have no ranks; else 1 + `rest` (futex_rank_threads); atomic */
+extern uint8_t futex_ranked;
+uint8_t futex_rank_of(const struct uk_thread *t);
+/* Before a wait of t, the caller, with n; without a lock, because it may ask the
+ * kernel. */
+static inline void futex_rank(struct futex_node *n, const struct uk_thread *t)
+{
+	n->rank = unlikely(load_relaxed(&futex_ranked)) ? futex_rank_of(t) : 0;
+}
+
+/* The node of t, the caller, for its next wait and until it leaves the runtime; ranked.
+ * The caller sets the fields that its primitive uses. */
 static inline struct futex_node *futex_node_of(struct uk_thread *t)
 {
-	return (struct futex_node *)(void *)t->node;
+	struct futex_node *n = (struct futex_node *)(void *)t->node;
+
+	futex_rank(n, t);
+	return n;
 }
 
 #define FUTEX_ANY UINT32_MAX /* a bit set that intersects all others */
@@ -90,7 +103,7 @@ bool futex_try_nested(struct futex_bucket *b);
 /* Lock the bucket where n is, or was last. */
 struct futex_bucket *futex_lock_node(const struct futex_node *n);
 
-/* Under the lock: publish n. From now on its token may be fired. */
+/* Under the lock: publish n, which is ranked. From now on its token may be fired. */
 void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 		struct uk_thread *t, uint64_t token, bool front);
 /* Under the lock: first waiter on key, or NULL; the next one after n. */

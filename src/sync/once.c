@@ -46,9 +46,9 @@ static int once_wait(uk_once *o, bool cut)
 {
 	struct uk_thread *t = rt_enter();
 	uint32_t seen = running(ONCE_RUNNING);
+	struct futex_node *n = futex_node_of(t);
 	struct futex_bucket *b = futex_lock(o);
 	unsigned why = WAKE_OK;
-	struct futex_node *n = futex_node_of(t);
 
 	cas_acq_rel(&o->state, &seen, running(ONCE_RUNNING_WAITED));
 	if (load_acquire(&o->state) == running(ONCE_RUNNING_WAITED)) {
