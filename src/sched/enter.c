@@ -114,10 +114,9 @@ void enter_staying(struct uk_thread *t)
 		enter_here(c);
 }
 
-/* Sets depth to 0 and does what handlers deferred until then. For that it enters the
- * runtime once more, because a handler that came since may have entered and left, and
- * the vp may be gone. */
-static void leave_deferred(struct uk_thread *t)
+/* To do what was deferred, it enters the runtime once more, because a handler that came
+ * since may have entered and left, and the vp may be gone. */
+void leave_deferred(struct uk_thread *t)
 {
 	for (;;) {
 		t->depth = 0;

@@ -18,6 +18,8 @@ INLINE void signals_arrived(const struct uk_thread *t)
 /* Enter on this carrier, even if its vp is gone; and leave. */
 void enter_staying(struct uk_thread *t);
 void leave_staying(struct uk_thread *t);
+/* Sets depth to 0 and does what handlers deferred until then, but handles no signals. */
+void leave_deferred(struct uk_thread *t);
 /* does deferred wake-ups; in debug builds may lose the vp */
 void exit_slow(struct uk_thread *t);
 void run_deferred_foreign(struct uk_thread *t); /* called by t, with depth 0 */

@@ -66,7 +66,16 @@ struct uk_thread *handler_begin(void)
 	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth)
 		return NULL;
 	c = t->carrier;
-	g = carrier_guest(c);
+	if (unlikely(!c->guest)) {
+		/* as if inside the runtime: a handler that interrupts this one must not
+		 * wait for the lock that this one holds. But not inside: a forked child
+		 * would start its threads. */
+		t->depth = 1;
+		fence_compiler();
+		carrier_guest(c);
+		leave_deferred(t);
+	}
+	g = c->guest;
 	if (!g)
 		/* no memory for the guest: then the thread may park, in a handler */
 		return NULL;
