@@ -243,18 +243,18 @@ static int files_of(const uk_op *o)
 static void unbind(const struct req *q, int n)
 {
 	if (n > 0)
-		bound_end(q->what.fd);
+		fd_unbind(q->what.fd);
 	if (n > 1)
-		bound_end(q->what.fd2);
+		fd_unbind(q->what.fd2);
 }
 
 /* True: the fds still mean the files of the submission, and keep that meaning until
- * unbind (io/using.c). */
+ * unbind (fd/fd.c). */
 static bool bind_to(const struct req *q, int n)
 {
-	if (n > 0 && !bound_begin(q->what.fd, q->life[0]))
+	if (n > 0 && !fd_bind(q->what.fd, q->life[0]))
 		return false;
-	if (n < 2 || bound_begin(q->what.fd2, q->life[1]))
+	if (n < 2 || fd_bind(q->what.fd2, q->life[1]))
 		return true;
 	unbind(q, 1);
 	return false;

@@ -85,7 +85,7 @@ static int64_t lend_once(struct uk_thread *t, const uk_op *o, struct io_op *op)
 		op->flags |= MSG_WAITALL;
 	r = sched_io(t, op, IO_CLASS_NET, TIME_NEVER);
 	if (r == REACTOR_MOVED) {
-		files_drop(op->fd2);
+		fd_drop(op->fd2);
 		return -EBADF;
 	}
 	if (!cannot_lend(r) && r != -EAGAIN && r != -EINTR)

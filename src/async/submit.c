@@ -191,13 +191,13 @@ bool what_dontwait(int kind, unsigned flags)
 /* A ring ignores an offset into a stream, where pread(2) fails. */
 static bool has_places(struct uk_thread *t, int fd)
 {
-	unsigned hint = load_relaxed(io_hint(fd));
+	unsigned hint = fd_hint(fd);
 
 	if (hint & (HINT_FILE | HINT_STREAM))
 		return hint & HINT_FILE;
 	if (!io_is_file(t, fd))
 		return false;
-	io_hint_set(fd, HINT_FILE);
+	fd_hint_set(fd, HINT_FILE);
 	return true;
 }
 
@@ -215,15 +215,14 @@ static bool ring_may(struct uk_thread *t, const uk_op *o)
 			return false;
 		if (o->off != UK_OP_HERE)
 			return has_places(t, o->fd);
-		return load_relaxed(io_hint(o->fd)) & HINT_STREAM &&
-		       !sched_is_ahead(o->fd);
+		return fd_hint(o->fd) & HINT_STREAM && !fd_is_ahead(o->fd);
 	case UK_OP_RECV:
 	case UK_OP_SEND:
 	case UK_OP_CONNECT:
-		return o->len <= IO_MAX_LEN && !sched_is_ahead(o->fd);
+		return o->len <= IO_MAX_LEN && !fd_is_ahead(o->fd);
 	case UK_OP_RECVMSG:
 	case UK_OP_POLL:
-		return !sched_is_ahead(o->fd);
+		return !fd_is_ahead(o->fd);
 	default:
 		return true;
 	}
@@ -235,7 +234,7 @@ static inline bool plain_read(const uk_op *o)
 {
 	return o->kind == UK_OP_READ && !o->options && !o->reserved0 && !o->reserved &&
 	       !o->deadline && o->off >= 0 && o->len <= IO_MAX_LEN &&
-	       load_relaxed(io_hint(o->fd)) & HINT_FILE;
+	       fd_hint(o->fd) & HINT_FILE;
 }
 
 /* The ring's operation for it; IO_KINDS: none. In the runtime; afterwards the thread
@@ -320,7 +319,7 @@ static int64_t result(const struct req *q)
 		return res;
 	/* as after uk_close or the preload library's close */
 	if (unlikely(res == REACTOR_MOVED))
-		files_drop(q->op.fd2);
+		fd_drop(q->op.fd2);
 	if (unlikely(res == REACTOR_MOVED || res == REACTOR_ANEW))
 		return -EBADF;
 	if (unlikely(load_relaxed(&q->asked)) && is_hitch(q))
@@ -330,7 +329,7 @@ static int64_t result(const struct req *q)
 	if (q->kind == UK_OP_POLL) /* io_uring adds POLLRDHUP */
 		return res & (int)(q->op.flags | POLLERR | POLLHUP);
 	if (q->kind == UK_OP_OPENAT || q->kind == UK_OP_ACCEPT)
-		io_hint_set(res, q->kind == UK_OP_ACCEPT ? HINT_STREAM : 0);
+		fd_hint_set(res, q->kind == UK_OP_ACCEPT ? HINT_STREAM : 0);
 	return res;
 }
 
@@ -425,8 +424,8 @@ static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 		q->what = ops[i];
 		q->helper = NULL;
 		q->linked = NULL;
-		q->life[0] = bound_life(ops[i].fd);
-		q->life[1] = bound_life(ops[i].fd2);
+		q->life[0] = fd_life(ops[i].fd);
+		q->life[1] = fd_life(ops[i].fd2);
 		*tail = q;
 		tail = &q->linked;
 	}

@@ -35,16 +35,13 @@
 #include <sys/sysmacros.h>
 #include <sys/time.h>
 
-#include "reactor/accept.h"
-#include "io/known.h"
+#include "fd/known.h"
 
 #define PAUSE (NS_PER_MS / 2)
 #define AGAIN_MAX 8
 #define COMPANY_MOST 4096u
 #define LIMIT_MAX (1L << 30) /* s */
 
-struct files_u32 io_hints;
-uint32_t io_no_hint;
 bool io_sees_closes;
 
 /* -- facts about an fd -- */
@@ -238,10 +235,10 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 
 		r = io_ready_or_moved(t, &at, events, deadline, IO_CLASS_NET);
 		if (was != fd && was != at)
-			files_drop(was);
+			fd_drop(was);
 	} while (r == REACTOR_MOVED);
 	if (at != fd)
-		files_drop(at);
+		fd_drop(at);
 	return r;
 }
 
@@ -259,7 +256,7 @@ int64_t io_limit(struct uk_thread *t, int fd, unsigned events)
 	COUNT(t, syscalls);
 	r = sys5(SYS_getsockopt, fd, SOL_SOCKET, opt, &tv, &len);
 	if (r == -ENOTSOCK)
-		io_hint_set(fd, (load_relaxed(io_hint(fd)) & HINT_FLAGS) | HINT_NOSOCK);
+		fd_hint_set(fd, (fd_hint(fd) & HINT_FLAGS) | HINT_NOSOCK);
 	if (r < 0)
 		return TIME_NEVER;
 	if (!tv.tv_sec && !tv.tv_usec) {
@@ -295,9 +292,9 @@ int io_pause(struct uk_thread *t, int64_t ns)
 static void follow(struct io_op *op)
 {
 	if (op->held)
-		using_end(op->fd);
+		fd_unuse(op->fd);
 	if (op->was)
-		files_drop(op->fd);
+		fd_drop(op->fd);
 	else
 		op->was = op->fd + 1;
 	op->held = false;
@@ -307,9 +304,9 @@ static void follow(struct io_op *op)
 static COLD void settle(struct io_op *op)
 {
 	if (op->held)
-		using_end(op->fd);
+		fd_unuse(op->fd);
 	if (op->was) {
-		files_drop(op->fd);
+		fd_drop(op->fd);
 		op->fd = op->was - 1;
 	}
 	op->held = false;
@@ -327,7 +324,7 @@ static void hold(const struct uk_thread *t, struct io_op *op)
 {
 	if (op->held || op->was || t->kind != THREAD_USER)
 		return;
-	using_begin(op->fd);
+	fd_use(op->fd);
 	op->held = true;
 }
 
@@ -336,7 +333,7 @@ bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life)
 	if (op->held || op->was)
 		return true;
 	hold(t, op);
-	return bound_life(op->fd) == life;
+	return fd_life(op->fd) == life;
 }
 
 void io_left(struct io_op *op)
@@ -351,6 +348,30 @@ void io_left(struct io_op *op)
 
 /* -- the wait -- */
 
+/* Settles the race of two vps for one connection without a change of the listener's
+ * flags, which other processes share: the look for a connection and the accept are one
+ * step for one thread at a time. Another thread does not wait for that, because the
+ * holder may block in the kernel (if another process took the connection); it goes back
+ * to the reactor. Only for the epoll engine: accept by io_uring has no such race.
+ * Rejected: O_NONBLOCK, or SO_RCVTIMEO, for the time of the call (other processes see
+ * it). */
+int io_accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct timespec zero = { 0 };
+	long r;
+
+	if (!fd_try(fd, FD_ACCEPTING))
+		return -EAGAIN;
+	r = sys5(SYS_ppoll, &p, 1, &zero, NULL, 8);
+	if (r > 0)
+		r = sys4(SYS_accept4, fd, addr, len, flags);
+	else if (r == 0 || r == -EINTR)
+		r = -EAGAIN;
+	fd_done(fd, FD_ACCEPTING);
+	return (int)r;
+}
+
 /* The reactor reports that fd is ready, or that it cannot tell. Then accept is tried in
  * a form in which no other thread of ours can make it block. Another process still can:
  * then it sleeps, under a mark, and neither a deadline nor cancellation ends that. */
@@ -364,7 +385,7 @@ static long raw_ready(struct uk_thread *t, const struct io_op *op)
 	COUNT(t, syscalls);
 	raw_begin(t, op->fd);
 	block_begin(t, false);
-	r = accept_try(op->fd, addr, op->addr2, (int)op->flags);
+	r = io_accept_try(op->fd, addr, op->addr2, (int)op->flags);
 	block_end(t);
 	raw_end(t, op->fd);
 	return r;
@@ -443,7 +464,7 @@ static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
 {
 	bool any = op->kind >= IO_READ && op->kind <= IO_WRITEV;
 
-	if (any && load_relaxed(io_hint(op->fd)) & HINT_NOSOCK)
+	if (any && fd_hint(op->fd) & HINT_NOSOCK)
 		return TIME_NEVER;
 	return io_limit(t, op->fd, io_events(op));
 }
@@ -469,12 +490,12 @@ static long try_late(struct uk_thread *t, struct io_op *op)
 	int fd = op->fd;
 	long r;
 
-	if (!may_be_late(op) || !sched_io_may_be_late(t) || !io_late_due(fd) ||
-	    !io_in_place(t, op))
+	if (!may_be_late(op) || !sched_io_may_be_late(t) ||
+	    !(fd_late_due(fd) || fuzz_once_in(2)) || !io_in_place(t, op))
 		return -EAGAIN;
 	hold(t, op); /* the thread sleeps, and op is not armed when it wakes */
 	r = sched_io_late(t, op);
-	io_late_tried(fd, r >= 0);
+	fd_late_tried(fd, r >= 0);
 	if (unlikely(r == REACTOR_MOVED))
 		follow(op);
 	return unlikely(r == REACTOR_MOVED || r == REACTOR_ANEW || r == REACTOR_READY)
@@ -490,7 +511,7 @@ static long wait_in_kernel(struct uk_thread *t, struct io_op *op, enum io_class 
 	if (plain < 0)
 		return plain;
 	if (!plain && may_be_late(op))
-		io_late_waits(op->fd);
+		fd_late_waits(op->fd);
 	if (!op->until)
 		op->until = plain ? TIME_NEVER : limit_of(t, op);
 	if (op->parts)
@@ -570,7 +591,7 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
  * Only with MSG_NOSIGNAL, because otherwise SIGPIPE would reach the dispatcher. */
 static bool in_company(struct uk_thread *t, const struct io_op *op)
 {
-	return op->kind == IO_SEND && sched_is_ahead(op->fd) && sched_io_dense(t) &&
+	return op->kind == IO_SEND && fd_is_ahead(op->fd) && sched_io_dense(t) &&
 	       op->flags & MSG_NOSIGNAL && !(op->flags & MSG_MORE) &&
 	       op->len <= COMPANY_MOST && io_in_shared_memory(t, op->addr, op->len);
 }

@@ -12,7 +12,7 @@
  *                        cannot be given to another file yet
  *   sched_io_cancel_fd   operations on the old file end with -EBADF
  *   raw_interrupt        likewise for foreign threads in a system call
- *   using_wait           threads that were told "ready" have made their calls, and
+ *   fd_wait_unused           threads that were told "ready" have made their calls, and
  *                        asynchronous requests have completed
  *   close(fd)
  *
@@ -31,10 +31,9 @@
  * becomes a dead one, because during a dup2 there is no moment at which other threads
  * may find nothing there:
  *
- *   io_leave      the life of the fd ends (using.c); if a thread waits by the fd or is
- *                 counted:
- *                   a duplicate is kept, and a thread that comes to wait finds it in
- *                     leaving[]
+ *   io_leave      the life of the fd ends; if a thread waits by the fd or is counted:
+ *                   a duplicate is kept, the fd's heir, which a thread that comes to
+ *                     wait finds
  *                   each waiting call goes on with a duplicate of that
  *                   again, until no thread is counted
  *   (the kernel)  close, dup2, close_range: one step
@@ -58,7 +57,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "io/known.h"
+#include "base/at_load.h"
+#include "fd/known.h"
+#include "sched/vp.h"
 
 static int dead_fd = -1; /* made by the first thread that needs it */
 
@@ -66,12 +67,12 @@ static int dead_open(struct uk_thread *t)
 {
 	long low = io_marked(t, SYS_openat, AT_FDCWD, SYS_ARG("/"), O_PATH | O_CLOEXEC,
 			     0, 0, 0);
-	int fd = low < 0 ? (int)low : files_dup((int)low), none = -1;
+	int fd = low < 0 ? (int)low : fd_dup((int)low), none = -1;
 
 	if (low >= 0)
 		sys1(SYS_close, low);
 	if (fd >= 0 && !cas_acq_rel(&dead_fd, &none, fd)) {
-		files_drop(fd);
+		fd_drop(fd);
 		fd = none;
 	}
 	return fd;
@@ -100,22 +101,22 @@ int uk_close(int fd)
 		return (int)sys1(SYS_close, fd);
 	struct uk_thread *t = rt_enter();
 	/* a hint may be from an earlier life of the fd */
-	bool file = (load_relaxed(io_hint(fd)) & HINT_FILE) && io_is_file(t, fd), dead;
-	bool wait = bound_over(fd);
+	bool file = (fd_hint(fd) & HINT_FILE) && io_is_file(t, fd), dead;
+	bool wait = fd_end_life(fd);
 	long r;
 
-	io_hint_set(fd, 0);
+	fd_hint_set(fd, 0);
 	known_forget(fd, KNOWN_ALL);
 	dead = !file && kill_number(t, fd);
 	sched_io_cancel_fd(t, fd, -1);
 	sched_ahead_end(fd);
 	COUNT(t, syscalls);
-	wait |= dead && using_any(fd);
+	wait |= dead && fd_used(fd);
 	block_begin(t, wait);
 	if (dead)
 		raw_interrupt(fd);
 	if (wait)
-		using_wait(fd);
+		fd_wait_unused(fd);
 	r = sys1(SYS_close, fd);
 	block_end(t);
 	rt_exit();
@@ -124,102 +125,111 @@ int uk_close(int fd)
 
 /* ---- the preload library's ---- */
 
-#define LEAVING 32u
+#define HEIRS 32u
 
-/* Before each wait, a counted thread looks here for a duplicate of the fd's file. */
+/* Duplicates of files whose fds are being left: an fd's state says which is its own. */
 static struct {
-	/* fd + 1; 0: free; -1: being filled. Written by the thread that leaves it;
-	 * atomics */
-	int fd;
-	int keep; /* the duplicate; valid before fd is written */
-} leaving[LEAVING];
+	uint32_t taken; /* the thread that wins the exchange has it */
+	int fd;         /* valid before the state names it */
+} heirs[HEIRS];
 
-static uint32_t nleaving; /* an upper bound of the slots in use; atomics */
-
-void close_fork_child(void)
+/* Before each wait, a counted thread finds the duplicate keep. 0: there is none; later
+ * waiters wait by the fd, and lead_away moves them. */
+static unsigned heir_begin(int fd, int keep)
 {
-	dead_fd = -1; /* closed with the other fds of the library */
-	memset(leaving, 0, sizeof(leaving));
-	nleaving = 0;
-}
+	struct fd_state *s = fd_at(fd);
 
-static int *leaving_begin(int fd, int keep)
-{
-	for (unsigned i = 0; i < LEAVING; i++) {
-		int none = 0;
+	for (unsigned i = 0; s && i < HEIRS; i++) {
+		uint8_t none = 0;
 
-		if (load_relaxed(&leaving[i].fd) ||
-		    !cas_acq_rel(&leaving[i].fd, &none, -1))
+		if (load_relaxed(&heirs[i].taken) || xchg_acquire(&heirs[i].taken, 1))
 			continue;
-		store_relaxed(&leaving[i].keep, keep);
-		store_release(&leaving[i].fd, fd + 1);
+		store_relaxed(&heirs[i].fd, keep);
 		/* seq_cst: before we look whether a thread is counted; pairs with
 		 * io_left_for */
-		fetch_add_seq_cst(&nleaving, 1);
-		return &leaving[i].fd;
+		if (cas_seq_cst(&s->heir, &none, (uint8_t)(i + 1)))
+			return i + 1;
+		store_release(&heirs[i].taken, 0); /* another thread leaves it, too */
+		break;
 	}
-	return NULL; /* later waiters wait by the fd, and lead_away moves them */
+	return 0;
 }
 
-static void leaving_end(int *slot)
+static void heir_end(int fd, unsigned heir)
 {
-	if (!slot)
+	if (!heir)
 		return;
-	store_release(slot, 0);
-	fetch_sub_acq_rel(&nleaving, 1);
+	store_release(&fd_at(fd)->heir, (uint8_t)0);
+	store_release(&heirs[heir - 1].taken, 0);
 }
 
 int io_left_for(int fd)
 {
-	/* seq_cst: after the caller has counted itself, pairs with leaving_begin */
-	if (likely(!load_seq_cst(&nleaving)))
-		return -EBADF;
-	for (unsigned i = 0; i < LEAVING; i++)
-		if (load_acquire(&leaving[i].fd) == fd + 1)
-			return files_dup(load_relaxed(&leaving[i].keep));
-	return -EBADF;
+	const struct fd_state *s = fd_peek(fd);
+	/* seq_cst: after the caller has counted itself; pairs with heir_begin */
+	unsigned heir = s ? load_seq_cst(&s->heir) : 0;
+
+	return likely(!heir) ? -EBADF : fd_dup(load_relaxed(&heirs[heir - 1].fd));
+}
+
+/* In a forked child: what the threads had taken that are not there. */
+static void forget(void)
+{
+	dead_fd = -1; /* closed with the other fds of the library */
+	memset(heirs, 0, sizeof(heirs));
+	fd_fork_child();
+	file_fork_child();
+	raw_fork_child();
+}
+
+/* A thread in a system call is outside the runtime, so a fork does not wait for it. The
+ * child forgets it when its runtime is rebuilt, before a thread can have entered it. */
+AT_LOAD(close_register)
+{
+	sched_on_child(forget);
 }
 
 /* Moves the calls that wait by fd, again and again until no thread is counted that has
  * not been told, because a counted thread may have been about to wait. */
 static void lead_away(struct uk_thread *t, int fd, int keep)
 {
-	struct using_pause p = { 0, 0 };
+	struct fd_pause p = { 0, 0 };
 	bool on = true;
 
 	while (on) {
 		sched_io_cancel_fd(t, fd, keep);
-		if (!using_any(fd))
+		if (!fd_used(fd))
 			break;
 		block_begin(t, true);
-		on = using_pause(&p);
+		on = fd_pause(&p);
 		block_end(t);
 	}
 }
 
 bool io_leave_needed(int fd)
 {
-	return sched_io_pending(fd) || using_any(fd);
+	return sched_io_pending(fd) || fd_used(fd);
 }
 
 void io_leave(int fd)
 {
 	struct uk_thread *t;
-	int keep, *slot;
+	unsigned heir;
+	int keep;
 
-	io_hint_set(fd, 0);
+	fd_hint_set(fd, 0);
 	/* before we look for waiters: a call of several parts then does not go on by
 	 * the fd */
-	bound_over(fd);
+	fd_end_life(fd);
 	if (likely(!io_leave_needed(fd)))
 		return;
 	t = rt_enter();
-	keep = files_dup(fd);
+	keep = fd_dup(fd);
 	if (keep >= 0) {
-		slot = leaving_begin(fd, keep);
+		heir = heir_begin(fd, keep);
 		lead_away(t, fd, keep);
-		leaving_end(slot);
-		files_drop(keep);
+		heir_end(fd, heir);
+		fd_drop(keep);
 	}
 	rt_exit();
 }

@@ -16,7 +16,7 @@
  * across a park.
  *
  * A call of several parts stays with the two files that it began with. Before each part
- * and each wait, the fds are counted as used and their lives compared (using.c); if one
+ * and each wait, the fds are counted as used and their lives compared (fd/fd.c); if one
  * was closed meanwhile, the call ends. Neither is counted during a wait for the other,
  * because a close of it would have to wait as long.
  *
@@ -32,24 +32,14 @@
 
 #include <fcntl.h>
 #include <linux/sock_diag.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #define BOUNCE ((size_t)65536)
 #define BOUNCE_VPS 1024u
 #define PAUSE NS_PER_MS
-#define SLOTS 256u
 #define SLOT_TRIES 3
 #define AGAIN_MAX 8
-
-/* By fd: 1 = a thread has looked up the free space and is about to use it. */
-static uint32_t sending[SLOTS]; /* the thread that wins the exchange holds it */
-
-void copy_fork_child(void)
-{
-	memset(sending, 0, sizeof(sending));
-}
 
 static void *bounces[BOUNCE_VPS]; /* by vp id; the vp's owner writes */
 
@@ -95,21 +85,21 @@ struct pair {
 
 static struct pair pair_of(int in, int out)
 {
-	return (struct pair){ { in, out }, { bound_life(in), bound_life(out) }, false };
+	return (struct pair){ { in, out }, { fd_life(in), fd_life(out) }, false };
 }
 
 static bool use(const struct uk_thread *t, const struct pair *p, int i)
 {
 	/* in a foreign thread's call the kernel holds the files */
 	if (t->kind == THREAD_USER)
-		using_begin(p->fd[i]);
-	return bound_life(p->fd[i]) == p->life[i];
+		fd_use(p->fd[i]);
+	return fd_life(p->fd[i]) == p->life[i];
 }
 
 static void unuse(const struct uk_thread *t, const struct pair *p, int i)
 {
 	if (t->kind == THREAD_USER)
-		using_end(p->fd[i]);
+		fd_unuse(p->fd[i]);
 }
 
 /* Make call by the fds, if they still refer to the same files. */
@@ -233,23 +223,21 @@ static long sendfile_room(struct uk_thread *t, struct copy *c, long room)
 static long sendfile_sock(struct uk_thread *t, struct copy *c)
 {
 	int out = c->p.fd[OUT];
-	uint32_t *slot = &sending[(unsigned)out % SLOTS];
 	bool plain = io_nonblock(t, out);
 
 	for (;;) {
-		/* acquire: what the previous holder sent is already subtracted from the
-		 * space */
-		bool mine = !xchg_acquire(slot, 1);
+		/* what the previous holder sent is already subtracted from the space */
+		bool mine = fd_try(out, FD_SENDING);
 		long room = mine ? room_of(t, out) : 0, r;
 
 		/* ready, but no space: the kernel counts the two differently */
 		if (mine && (room > 0 || plain || c->again > SLOT_TRIES)) {
 			r = sendfile_room(t, c, room);
-			store_release(slot, 0);
+			fd_done(out, FD_SENDING);
 			if (r != -EAGAIN || plain)
 				return r;
 		} else if (mine)
-			store_release(slot, 0); /* pairs with the exchange */
+			fd_done(out, FD_SENDING);
 		if (room < 0)
 			return room;
 		c->p.begun = true;
@@ -370,7 +358,7 @@ static struct end end_of(struct uk_thread *t, int fd, short events, const off_t 
 		return e;
 	e.pipe = S_ISFIFO(st.st_mode);
 	e.sock = S_ISSOCK(st.st_mode);
-	e.ahead = e.sock && events == POLLIN && sched_is_ahead(fd);
+	e.ahead = e.sock && events == POLLIN && fd_is_ahead(fd);
 	e.wrong = off && (e.pipe || e.sock);
 	e.waits = !(fl & O_NONBLOCK) && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode) &&
 		  !(e.pipe && (flags & SPLICE_F_NONBLOCK));

@@ -94,7 +94,7 @@ static bool is_still_file(struct uk_thread *t, int fd)
  * before. */
 static unsigned look(struct uk_thread *t, int fd, bool *is_new)
 {
-	unsigned hint = load_relaxed(io_hint(fd)), nature;
+	unsigned hint = fd_hint(fd), nature;
 
 	*is_new = false;
 	if (hint & HINT_STREAM || (hint & HINT_FILE && is_still_file(t, fd)))
@@ -102,7 +102,7 @@ static unsigned look(struct uk_thread *t, int fd, bool *is_new)
 	*is_new = true;
 	nature = io_nature(t, fd);
 	if (nature)
-		io_hint_set(fd, nature | (hint & (HINT_SOCK | HINT_NOSOCK)));
+		fd_hint_set(fd, nature | (hint & (HINT_SOCK | HINT_NOSOCK)));
 	return nature;
 }
 
@@ -112,7 +112,7 @@ static unsigned look(struct uk_thread *t, int fd, bool *is_new)
 static long read_file(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		      size_t n, unsigned hint)
 {
-	uint32_t life = bound_life(op->fd);
+	uint32_t life = fd_life(op->fd);
 	long r = io_whole(t, op);
 
 	sched_inline(t, 1);
@@ -124,11 +124,11 @@ static long read_file(struct uk_thread *t, struct io_op *op, const struct iovec 
 static long read_stream(struct uk_thread *t, struct io_op *op, unsigned hint,
 			bool is_new)
 {
-	if (is_new || io_hint_likely(op->fd)) {
+	if (is_new || fd_hint_likely(op->fd)) {
 		long r = io_try(t, op);
 
 		if (!is_new)
-			io_hint_tried(op->fd, r != -EAGAIN);
+			fd_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN && r != -EOPNOTSUPP) {
 			sched_inline(t, 1);
 			return r;
@@ -147,7 +147,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 	unsigned hint;
 	bool is_new;
 
-	if (r == 0 && sched_is_ahead(op->fd))
+	if (r == 0 && fd_is_ahead(op->fd))
 		r = -EBUSY;
 	if (r)
 		return r;
@@ -156,9 +156,9 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 		return read_file(t, op, v, n, hint);
 	r = read_stream(t, op, hint, is_new);
 	/* another thread may have set it meanwhile */
-	hint = load_relaxed(io_hint(op->fd));
+	hint = fd_hint(op->fd);
 	if (r >= 0 && hint & HINT_STREAM)
-		io_hint_read(op->fd, hint & (HINT_FLAGS & ~HINT_MORE), r,
+		fd_hint_read(op->fd, hint & (HINT_FLAGS & ~HINT_MORE), r,
 			     io_iov_len(v, n));
 	return r;
 }
@@ -176,7 +176,7 @@ ssize_t uk_readv(int fd, const struct iovec *iov, int n)
 static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		     size_t n)
 {
-	uint32_t life = bound_life(op->fd);
+	uint32_t life = fd_life(op->fd);
 	long r = io_check(t);
 
 	if (r == 0 && op->off < 0)
@@ -221,12 +221,12 @@ static ssize_t wait_zero(int fd, int events)
 /* Has the fd been closed since the first bytes were transferred? */
 static bool is_over(int fd, uint32_t life, size_t done)
 {
-	return done && bound_life(fd) != life;
+	return done && fd_life(fd) != life;
 }
 
 ssize_t uk_read_all(int fd, void *buf, size_t n)
 {
-	uint32_t life = bound_life(fd);
+	uint32_t life = fd_life(fd);
 	size_t done = 0;
 
 	while (done < n) {
@@ -314,7 +314,7 @@ static long write_terminal(struct uk_thread *t, struct io_op *op, const struct i
 static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		     size_t n)
 {
-	uint32_t life = bound_life(op->fd);
+	uint32_t life = fd_life(op->fd);
 	long r = io_check(t);
 	unsigned hint;
 	bool is_new;
@@ -365,7 +365,7 @@ ssize_t uk_pwritev(int fd, const struct iovec *iov, int n, off_t off)
  * tried each time.) */
 ssize_t uk_write_all(int fd, const void *buf, size_t n)
 {
-	uint32_t life = bound_life(fd);
+	uint32_t life = fd_life(fd);
 	bool is_sock = true;
 	size_t done = 0;
 
@@ -406,7 +406,7 @@ static int open_at(long nr, int dir, const char *path, long c, long d)
 		r = io_marked_once(t, nr, dir, SYS_ARG(path), c, d, 0, 0);
 	while (r == -EINTR && !sched_eintr_counts(t)); /* a FIFO: open may wait long */
 	if (r >= 0)
-		io_hint_set((int)r, 0);
+		fd_hint_set((int)r, 0);
 	rt_exit();
 	return (int)r;
 }
@@ -455,7 +455,7 @@ int uk_fstat(int fd, struct stat *st)
 	long r = io_marked(t, SYS_fstat, fd, SYS_ARG(st), 0, 0, 0, 0);
 
 	if (r == 0 && S_ISREG(st->st_mode))
-		io_hint_set(fd, HINT_FILE);
+		fd_hint_set(fd, HINT_FILE);
 	rt_exit();
 	return (int)r;
 }

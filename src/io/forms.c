@@ -15,7 +15,7 @@
 #include "io/io.h"
 
 #include "io/io_hostile.h"
-#include "io/known.h"
+#include "fd/known.h"
 
 /* For a known socket, use the socket's own call: 90 ns less than preadv2 or pwritev2
  * with one element. The kernel refuses it if the fd is no socket any more (closed

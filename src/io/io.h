@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
-#include "base/fds.h"
+#include "fd/hint.h"
 #include "base/sys.h"
 #include "reactor/reactor.h"
 #include "sched/fuzz.h"
@@ -30,127 +30,6 @@
 #define IO_MAX_LEN ((size_t)0x7ffff000) /* the kernel's limit for one transfer */
 #define IO_MAX_IOV 1024
 #define IO_CURRENT ((int64_t)-1) /* op.off: the file's own position */
-
-/* -- hints: what an fd was when we last looked --
- *
- *   bit 0  STREAM      bits 4-6   misses          bits 16-19  score of late tries
- *       1  FILE        bit  7     NOSOCK          bits 20-26  waits without a late try
- *       2  MORE        bits 8-14  tries to skip   bit  27     ENDLESS
- *       3  SOCK        bit  15    DEVICE          bit  28     TERMINAL
- *
- * Racy, and out of date after a close without our knowledge. They choose between ways
- * that are all correct. Only HINT_FILE is trusted, and only where the library sees
- * every close (io_sees_closes).
- *
- * When to try: a read is tried at once if the last one filled its buffer. If such tries
- * fail (a protocol of small fixed messages fills its buffer each time), the next 1, 3,
- * 7 ... 127 chances are skipped; a success resets that. A late try (reactor/late.c) is
- * due by the same rule, but the first one only after 7 waits: that is score 0; a
- * success sets score 1. */
-#define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
-/* a file that always has an answer: regular, block device, directory, memory device */
-#define HINT_FILE 2u
-/* the last read filled its buffer, so the next one is likely to succeed */
-#define HINT_MORE 4u
-#define HINT_SOCK 8u            /* a socket's call has worked on it */
-#define HINT_NOSOCK 0x80u       /* the kernel said that it has no socket options */
-#define HINT_DEVICE 0x8000u     /* a stream that may be a terminal */
-#define HINT_ENDLESS 0x8000000u /* a file without an end: /dev/zero, /dev/urandom */
-#define HINT_TERMINAL 0x10000000u
-#define HINT_FLAGS 0x1800808fu
-#define HINT_MISSES(h) (((h) >> 4) & 7u)
-#define HINT_SKIP 0x100u
-#define HINT_SKIPS(h) ((h)&0x7f00u)
-#define HINT_MISSES_MAX 7u
-#define HINT_LATES 0x7ff0000u
-#define HINT_SCORE(h) (((h) >> 16) & 15u)
-#define HINT_SCORE_MAX 8u
-#define HINT_WAIT 0x100000u
-#define HINT_WAITS(h) (((h) >> 20) & 127u)
-#define HINT_WAITS_MAX 127u
-
-extern struct files_u32 io_hints;
-extern uint32_t io_no_hint; /* of an fd that is not tracked: stays 0 */
-/* The preload library sets it at load time. */
-extern bool io_sees_closes;
-
-static inline uint32_t *io_hint(int fd)
-{
-	uint32_t *h = files_at(&io_hints, fd);
-
-	return likely(h) ? h : &io_no_hint;
-}
-
-static inline void io_hint_store(int fd, unsigned h)
-{
-	uint32_t *at = io_hint(fd);
-
-	if (load_relaxed(at) != h && at != &io_no_hint)
-		store_relaxed(at, h);
-}
-
-/* Change the flags; 0 forgets everything. */
-static inline void io_hint_set(int fd, unsigned flags)
-{
-	io_hint_store(fd,
-		      flags ? (load_relaxed(io_hint(fd)) & ~HINT_FLAGS) | flags : 0);
-}
-
-/* Should this read be tried at once? */
-static inline bool io_hint_likely(int fd)
-{
-	unsigned h = load_relaxed(io_hint(fd));
-
-	if (!(h & HINT_MORE))
-		return false;
-	if (HINT_SKIPS(h))
-		io_hint_store(fd, h - HINT_SKIP);
-	return !HINT_SKIPS(h);
-}
-
-/* The result of such a try. */
-static inline void io_hint_tried(int fd, bool hit)
-{
-	unsigned h = load_relaxed(io_hint(fd));
-	unsigned misses = hit ? 0 : MIN(HINT_MISSES(h) + 1, HINT_MISSES_MAX);
-
-	io_hint_store(fd, ((1u << misses) - 1) * HINT_SKIP | misses << 4 |
-			      (h & (HINT_FLAGS | HINT_LATES)));
-}
-
-/* A read found nothing: should it be tried late? */
-static inline bool io_late_due(int fd)
-{
-	unsigned h = load_relaxed(io_hint(fd)), score = HINT_SCORE(h);
-	unsigned skip = score ? (1u << (score - 1)) - 1 : 7;
-
-	return HINT_WAITS(h) >= skip || fuzz_once_in(2);
-}
-
-/* A call waits in the kernel. Calls on files with O_NONBLOCK are not counted here, so
- * they are never due: they should not wait for other threads either. */
-static inline void io_late_waits(int fd)
-{
-	unsigned h = load_relaxed(io_hint(fd));
-
-	if (HINT_WAITS(h) < HINT_WAITS_MAX)
-		io_hint_store(fd, h + HINT_WAIT);
-}
-
-static inline void io_late_tried(int fd, bool hit)
-{
-	unsigned h = load_relaxed(io_hint(fd));
-	unsigned score = hit ? 1 : MIN(MAX(HINT_SCORE(h), 1u) + 1, HINT_SCORE_MAX);
-
-	io_hint_store(fd, (h & ~HINT_LATES) | score << 16);
-}
-
-/* Record, after a read of n bytes that returned r, the kind, and whether more is
- * likely. */
-static inline void io_hint_read(int fd, unsigned kind, long r, size_t n)
-{
-	io_hint_set(fd, kind | (r > 0 && (size_t)r == n ? HINT_MORE : 0));
-}
 
 /* -- call.c -- */
 
@@ -184,7 +63,7 @@ long io_plain(struct uk_thread *t, const struct io_op *op);
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* A call of several parts (op->parts) goes on with the file that it began with, even if
  * the fd is closed meanwhile. Call this before each further part; life is the fd's
- * (bound_life), from before the first part. False: the fd was closed before its file
+ * (fd_life), from before the first part. False: the fd was closed before its file
  * could be held, and the call ends with what it has. */
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
 /* Before each wait of a counted thread: if the fd is being left (io_leave), op goes on
@@ -241,9 +120,17 @@ bool io_all_in_memory(struct uk_thread *t, const void *p, size_t n);
 static inline void io_follow(int *fd, int duplicate, int first)
 {
 	if (*fd != first)
-		files_drop(*fd);
+		fd_drop(*fd);
 	*fd = duplicate;
 }
+/* The preload library sets it at load time. */
+extern bool io_sees_closes;
+/* call.c: accept(2) on a listener without O_NONBLOCK, such that it does not block
+ * because another of our threads was faster. A new fd or -errno. -EAGAIN: no connection
+ * is waiting, or another thread is just taking it; wait for readiness again. Call it
+ * under a mark: it does block if something outside the runtime (another process, a
+ * foreign call) takes the connection first. */
+int io_accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags);
 /* close.c: fd is about to be closed, or to become another file; the calls that wait on
  * it go on waiting. The runtime is running, and the caller may enter it. */
 void io_leave(int fd);
@@ -254,29 +141,6 @@ bool io_leave_needed(int fd);
 /* If fd is being left just now: a duplicate of the file that it was, else -EBADF. For a
  * thread that is counted as using fd, before each wait. */
 int io_left_for(int fd);
-/* using.c: from before a thread asks whether fd is ready until its call on it is
- * over. */
-void using_begin(int fd);
-void using_end(int fd);
-bool using_any(int fd);
-/* Outside the runtime; fd is a dead one, or a file's. Waits until no thread uses it and
- * no request is bound to it. */
-void using_wait(int fd);
-/* Pauses during such a wait, longer each time. False: it has lasted long enough. */
-struct using_pause {
-	int64_t every, end; /* 0: the wait begins */
-};
-bool using_pause(struct using_pause *p);
-/* The life of fd. An asynchronous request is for the file that fd refers to in this
- * life. */
-uint32_t bound_life(int fd);
-/* From here on fd refers to that file until bound_end. False: the file was closed, and
- * the request ends. */
-bool bound_begin(int fd, uint32_t life);
-void bound_end(int fd);
-/* fd is about to be closed: ends its life, so that no request binds itself to it any
- * more. True: some are bound. */
-bool bound_over(int fd);
 /* raw.c: the signals that a kernel thread of this process blocks; all, if it is gone.
  * Uses 8 KB of stack. */
 uint64_t kernel_blocks(int tid);
@@ -290,14 +154,10 @@ void raw_interrupt(int fd);
 /* file.c: the caller has jumped out of one of its calls, perhaps out of a write to a
  * terminal. */
 void io_jumped(struct uk_thread *t);
-
-/* -- io_fork.c: in a forked child, free what lost threads had taken -- */
-void close_fork_child(void);
-void copy_fork_child(void);
+/* In a forked child: what lost threads had taken is free. */
 void file_fork_child(void);
 void raw_fork_child(void);
-void sock_fork_child(void);
-void using_fork_child(void);
+
 /* A system call that may block now and then (disk, name lookup), under a mark.
  * io_marked makes it again after EINTR. */
 long io_marked_once(struct uk_thread *t, long nr, long a, long b, long c, long d,

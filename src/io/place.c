@@ -186,7 +186,7 @@ static bool sends(const struct io_op *op)
 	if (op->kind == IO_SEND || op->kind == IO_SENDMSG)
 		return true;
 	return (op->kind == IO_WRITE || op->kind == IO_WRITEV) &&
-	       op->off == IO_CURRENT && load_relaxed(io_hint(op->fd)) & HINT_SOCK;
+	       op->off == IO_CURRENT && fd_hint(op->fd) & HINT_SOCK;
 }
 
 bool io_leaves(struct uk_thread *t, const struct io_op *op)

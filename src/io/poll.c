@@ -28,7 +28,7 @@ int uk_wait(int fd, int events, uk_time deadline)
 	int r = -EBUSY;
 
 	/* what has been received ahead is not in the socket */
-	if (!(events & (POLLIN | POLLRDNORM)) || !sched_is_ahead(fd))
+	if (!(events & (POLLIN | POLLRDNORM)) || !fd_is_ahead(fd))
 		r = io_ready(t, fd, (unsigned)events & 0xffff, deadline);
 
 	rt_exit();
@@ -58,7 +58,7 @@ static int fill(struct io_op *op, const struct pollfd *fds, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		if (fds[i].fd < 0)
 			continue;
-		if (fds[i].events & (POLLIN | POLLRDNORM) && sched_is_ahead(fds[i].fd))
+		if (fds[i].events & (POLLIN | POLLRDNORM) && fd_is_ahead(fds[i].fd))
 			return -EBUSY;
 		op[k++] = (struct io_op){ .kind = IO_POLL,
 					  .fd = fds[i].fd,
@@ -86,7 +86,7 @@ static struct pollfd *follow(struct pollfd *mine, const struct pollfd *fds, unsi
 		if (mine)
 			io_follow(&mine[op[i].off2].fd, op[i].fd2, fds[op[i].off2].fd);
 		else
-			files_drop(op[i].fd2);
+			fd_drop(op[i].fd2);
 	}
 	return mine;
 }

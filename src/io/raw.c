@@ -2,8 +2,8 @@
 /* Foreign threads in a system call, and how uk_close gets them out.
  *
  * After a close, the call would sleep for ever on the closed file. So each foreign
- * thread is recorded while it is in a call: in its descriptor's wfd, and in a count for
- * each fd, so that a close that affects no such thread costs one load.
+ * thread is recorded while it is in a call: in its descriptor's wfd, and in the count of
+ * the fd's state, so that a close that affects no such thread costs one load.
  *
  *   wfd   -1 --itself, before the call--> fd --itself, after it--> -1
  *         fd --the closer--> BUSY(fd) --the closer, signal sent--> fd
@@ -36,16 +36,14 @@
 #include "base/lock.h"
 #include "base/log.h"
 
-#define COUNTS 4096u
 #define BUSY(fd) (-2 - (fd))
 #define SIGNAL_EVERY 20 /* looks for each signal */
 
-static uint32_t counts[COUNTS]; /* foreign threads in a call, by fd */
 static struct lock interrupting = LOCK_INIT(RANK_INTERRUPT); /* for SIGURG's handler */
 
 static uint32_t *count_of(int fd)
 {
-	return &counts[(unsigned)fd % COUNTS];
+	return &fd_at_or_shared(fd)->foreign;
 }
 
 void raw_begin(struct uk_thread *t, int fd)
@@ -192,7 +190,6 @@ static int count_again(void *obj, void *arg UNUSED)
 
 void raw_fork_child(void)
 {
-	memset(counts, 0, sizeof(counts));
 	lock_init(&interrupting, RANK_INTERRUPT);
 	thread_walk(count_again, NULL);
 }

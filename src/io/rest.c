@@ -118,7 +118,7 @@ long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, si
 long io_out(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	struct iovec one = { (void *)(uintptr_t)op->addr, op->len };
-	uint32_t life = bound_life(op->fd);
+	uint32_t life = fd_life(op->fd);
 	long r;
 
 	op->parts = true;

@@ -35,16 +35,7 @@
 /* These never wait, whatever the file's flags. */
 #define RECV_AT_ONCE (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
 #define PEEK_PAUSE (1 * NS_PER_MS)
-#define SLOTS 256u
 #define BOUNCE 1024u
-
-/* By fd: 1 = a thread has changed the send timeout for a moment. */
-static uint32_t ticking[SLOTS]; /* the thread that wins the exchange holds it */
-
-void sock_fork_child(void)
-{
-	memset(ticking, 0, sizeof(ticking));
-}
 
 /* -- receiving -- */
 
@@ -72,14 +63,14 @@ static long at_once(struct uk_thread *t, struct io_op *op)
 
 static long recv_op(struct uk_thread *t, struct io_op *op)
 {
-	bool known = load_relaxed(io_hint(op->fd)) & HINT_SOCK;
+	bool known = fd_hint(op->fd) & HINT_SOCK;
 
 	/* unknown: if the fd is no socket at all, epoll would wait for an event */
-	if ((!known || io_hint_likely(op->fd)) && !sched_io_served(t)) {
+	if ((!known || fd_hint_likely(op->fd)) && !sched_io_served(t)) {
 		long r = io_try(t, op);
 
 		if (known)
-			io_hint_tried(op->fd, r != -EAGAIN);
+			fd_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN) {
 			sched_inline(t, 1);
 			return r;
@@ -173,7 +164,7 @@ static long recv_ahead(struct uk_thread *t, struct io_op *op)
 static long recv_all(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		     size_t n)
 {
-	uint32_t life = bound_life(op->fd);
+	uint32_t life = fd_life(op->fd);
 	long r;
 
 	if (op->flags & MSG_PEEK)
@@ -195,7 +186,7 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 
 	if (r)
 		return r;
-	if (sched_is_ahead(op->fd))
+	if (fd_is_ahead(op->fd))
 		return recv_ahead(t, op);
 	if (op->flags & RECV_AT_ONCE)
 		return at_once(t, op);
@@ -209,7 +200,7 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (r < 0)
 		return r;
 	want = io_iov_len(v, n);
-	io_hint_read(op->fd, HINT_STREAM | HINT_SOCK, r, want);
+	fd_hint_read(op->fd, HINT_STREAM | HINT_SOCK, r, want);
 	return r;
 }
 
@@ -354,7 +345,7 @@ static long send_to_unix(struct uk_thread *t, struct io_op *op)
 
 static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghdr *m)
 {
-	uint32_t life = bound_life(op->fd);
+	uint32_t life = fd_life(op->fd);
 	long r = io_check(t);
 
 	if (r)
@@ -413,8 +404,8 @@ ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags,
  * and closed without our knowledge is still in its reactor.) */
 static void new_socket(struct uk_thread *t, int fd)
 {
-	io_hint_set(fd, 0);
-	if (unlikely(sched_is_ahead(fd))) {
+	fd_hint_set(fd, 0);
+	if (unlikely(fd_is_ahead(fd))) {
 		sched_io_cancel_fd(t, fd, -1);
 		sched_ahead_end(fd);
 	}
@@ -513,14 +504,12 @@ static long connect_result(struct uk_thread *t, int fd, int64_t until)
 
 static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
 {
-	uint32_t *slot = &ticking[(unsigned)op->fd % SLOTS];
 	struct timeval old, tick = { 0, 1 };
 	uint32_t len = sizeof(old);
 	long r;
 
-	/* acquire: pairs with the release below, so that we do not save the tick as the
-	 * old value */
-	while (xchg_acquire(slot, 1)) {
+	/* otherwise we might save another thread's tick as the old value */
+	while (!fd_try(op->fd, FD_TICKING)) {
 		r = io_pause(t, NS_PER_MS);
 		if (r < 0)
 			return r;
@@ -534,7 +523,7 @@ static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
 		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old,
 		     sizeof(old));
 	}
-	store_release(slot, 0);
+	fd_done(op->fd, FD_TICKING);
 	return r;
 }
 

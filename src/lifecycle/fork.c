@@ -49,7 +49,7 @@
 
 #include "arch/arch.h"
 #include "base/at_load.h"
-#include "base/fds.h"
+#include "fd/fd.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "lifecycle/keeper.h"
@@ -362,7 +362,7 @@ static void leave_parent(struct uk_thread *t)
 		r->ops->fork_leave(r);
 		vp_all[i]->idle = 0;
 	}
-	files_fork_child();
+	fd_drop_all();
 }
 
 /* The thread that called fork lives on: in a handler, the user thread that the handler

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt_change.c - calls that change, share or end what is known of a socket (io/known.c),
+/* pt_change.c - calls that change, share or end what is known of a socket (fd/known.c),
  * and those that create one. Each says so first, and then calls libc's own. So nothing
  * untrue is ever known of a socket. Calls that cannot block and belong to no other
  * family are here, and so is fcntl; close and dup2 (pt_close.c), accept and sendmsg
@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "io/known.h"
+#include "fd/known.h"
 #include "lifecycle/life.h"
 #include "preload/pt_calls.h"
 #include "preload/pt_children.h"
@@ -185,14 +185,14 @@ LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	va_end(ap);
 	children_fork();
 	apart.masked = sched_child_mask(&apart.mask);
-	sched_share_begin();
+	fd_share_begin();
 	r = fn && !same_memory
 		? NEXT(clone)(child_begins, stack, flags, &apart, parent, tls, child)
 		: NEXT(clone)(fn, stack, flags, arg, parent, tls, child);
-	/* One fd table with two copies of our tables, or the reverse: sched_share_end
+	/* One fd table with two copies of our tables, or the reverse: fd_share_end
 	 * is not called, and nothing is known from now on */
 	if (r < 0 || same_memory == same_files || flags & CLONE_VFORK)
-		sched_share_end();
+		fd_share_end();
 	return r;
 }
 ALSO(clone, __clone);
@@ -268,11 +268,11 @@ void change_syscall(long n, const long *a)
 				(unsigned)a[2]);
 		break;
 	case SYS_io_uring_setup: /* nobody sees what the ring does */
-		sched_share_begin();
+		fd_share_begin();
 		break;
 	case SYS_unshare: /* two tables then hold the open files */
 		if (a[0] & CLONE_FILES)
-			sched_share_begin();
+			fd_share_begin();
 		break;
 	default:
 		break;

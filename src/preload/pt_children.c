@@ -40,7 +40,7 @@
 #include <sys/wait.h>
 
 #include "base/at_load.h"
-#include "base/fds.h"
+#include "fd/fd.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/pt_calls.h"
@@ -79,8 +79,8 @@ static bool unnoticed;  /* a child may be traced without a word on the board */
 
 static void unmake(struct board *b)
 {
-	if (files_claimed(b->fd))
-		files_drop(b->fd);
+	if (fd_is_ours(b->fd))
+		fd_drop(b->fd);
 	sys2(SYS_munmap, b, BOARD_SIZE);
 }
 
@@ -90,7 +90,7 @@ static int make_fd(void)
 
 	if (low < 0)
 		return low;
-	fd = files_dup(low);
+	fd = fd_dup(low);
 	sys1(SYS_close, low);
 	return fd;
 }
@@ -106,7 +106,7 @@ static struct board *make(void)
 	at = sysn(SYS_mmap, NULL, BOARD_SIZE, PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (at < 0) {
-		files_drop(fd);
+		fd_drop(fd);
 		return NULL;
 	}
 	b = (struct board *)(uintptr_t)at;
@@ -129,7 +129,7 @@ static struct board *own_board(void)
 		unmake(b);
 		return none;
 	}
-	files_kept = b->fd;
+	fd_kept = b->fd;
 	return b;
 }
 

@@ -3,7 +3,7 @@
  *
  * A thread that waits on the old file continues to wait, as natively: io/close.c.
  *
- * Some fds are the runtime's own (base/fds.h). Natively nothing is open there, and
+ * Some fds are the runtime's own (fd/ours.c). Natively nothing is open there, and
  * that is what the program sees: close and dup2 to it fail with EBADF, and close_range
  * leaves it out. Programs that close all fds that they may have inherited do so before
  * their first thread, after it, or in a child. In a child of fork the reactors' fds are
@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/fds.h"
-#include "io/known.h"
+#include "fd/fd.h"
+#include "fd/known.h"
 #include "preload/pt_calls.h"
 #include "sched/vp.h"
 
@@ -37,7 +37,7 @@ bool posix_runs(void)
 bool posix_leave(int fd)
 {
 	known_forget(fd, KNOWN_ALL);
-	if (unlikely(files_claimed(fd)))
+	if (unlikely(fd_is_ours(fd)))
 		return false;
 	if (posix_runs())
 		io_leave(fd);
@@ -54,9 +54,8 @@ static void leave_range(unsigned first, unsigned last)
 {
 	if (!posix_runs())
 		return;
-	for (unsigned fd = first; fd <= last && fd < load_relaxed(&sched_io_beyond);
-	     fd++)
-		if (!files_claimed((int)fd))
+	for (unsigned fd = first; fd <= last && fd < load_relaxed(&fd_beyond); fd++)
+		if (!fd_is_ours((int)fd))
 			io_leave((int)fd);
 }
 
@@ -64,9 +63,8 @@ static void left_range(unsigned first, unsigned last)
 {
 	if (!posix_runs() || sched_io_holds())
 		return;
-	for (unsigned fd = first; fd <= last && fd < load_relaxed(&sched_io_beyond);
-	     fd++)
-		if (!files_claimed((int)fd))
+	for (unsigned fd = first; fd <= last && fd < load_relaxed(&fd_beyond); fd++)
+		if (!fd_is_ours((int)fd))
 			io_leave_end((int)fd);
 }
 
@@ -127,7 +125,7 @@ static long close_around(unsigned first, unsigned last, unsigned how)
 	long r = 0;
 
 	for (unsigned ours; first <= last && r == 0; first = ours + 1) {
-		ours = files_next(first, last);
+		ours = fd_next_ours(first, last);
 		if (ours != first) {
 			r = sys3(SYS_close_range, first, ours - 1, how);
 			how = 0;

@@ -187,7 +187,7 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 	posix_testcancel();
 	fd = open_marked(dir, path, flags, mode);
 	if (fd >= 0)
-		io_hint_set(fd, 0);
+		fd_hint_set(fd, 0);
 	return fd;
 }
 
@@ -293,7 +293,7 @@ static struct whole whole_begin(int in, int out, size_t n)
 	return (struct whole){ .n = n,
 			       .err = errno,
 			       .fd = { in, out },
-			       .life = { bound_life(in), bound_life(out) },
+			       .life = { fd_life(in), fd_life(out) },
 			       .limited = out,
 			       .limit = SO_SNDTIMEO,
 			       .begin = sys_now(),
@@ -314,10 +314,10 @@ static void let_go(const struct whole *w, int i)
 {
 	if (!w->holds[i] || w->at[i] == w->was[i])
 		return;
-	using_begin(w->fd[i]);
-	if (w->own || bound_life(w->fd[i]) == w->life[i])
+	fd_use(w->fd[i]);
+	if (w->own || fd_life(w->fd[i]) == w->life[i])
 		sys3(SYS_lseek, w->fd[i], w->at[i], SEEK_SET);
-	using_end(w->fd[i]);
+	fd_unuse(w->fd[i]);
 }
 
 static size_t left(const struct whole *w)
@@ -368,13 +368,13 @@ static bool own(struct whole *w)
 	if (w->own)
 		return true;
 	for (int i = IN; i <= OUT; i++) {
-		using_begin(w->fd[i]);
-		fd[i] = bound_life(w->fd[i]) == w->life[i] ? files_dup(w->fd[i]) : -1;
-		using_end(w->fd[i]);
+		fd_use(w->fd[i]);
+		fd[i] = fd_life(w->fd[i]) == w->life[i] ? fd_dup(w->fd[i]) : -1;
+		fd_unuse(w->fd[i]);
 	}
 	if (fd[IN] < 0 || fd[OUT] < 0) {
-		files_drop(fd[IN]);
-		files_drop(fd[OUT]);
+		fd_drop(fd[IN]);
+		fd_drop(fd[OUT]);
 		return false;
 	}
 	w->limited = w->limited == w->fd[IN] ? fd[IN] : fd[OUT];
@@ -411,7 +411,7 @@ static void whole_drop(const struct whole *w)
 	for (int i = IN; i <= OUT; i++) {
 		let_go(w, i);
 		if (w->own)
-			files_drop(w->fd[i]);
+			fd_drop(w->fd[i]);
 	}
 }
 #define WHOLE struct whole __attribute__((cleanup(whole_drop)))

@@ -42,6 +42,7 @@
 #include <stdarg.h>
 
 #include "base/sys.h"
+#include "fd/known.h"
 #include "preload/pt_calls.h"
 #include "preload/pt_children.h"
 #include "preload/pt_owner.h"
@@ -395,12 +396,12 @@ static long forks(const struct call *c)
 	long r;
 
 	children_fork();
-	sched_share_begin();
+	fd_share_begin();
 	r = c->n == SYS_clone || c->n == SYS_clone3
 		? sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5])
 		: sys5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (r)
-		sched_share_end();
+		fd_share_end();
 	else if (!shares)
 		sched_fork_lost(set ? &mask : NULL);
 	return r;

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "io/known.h"
+#include "fd/known.h"
 #include "preload/pt_calls.h"
 
 /* With these a call never waits, whatever the fd's flags are. */

@@ -53,7 +53,7 @@ static long once_ready(struct uk_thread *t, const struct io_until *u, int64_t un
 	}
 	if (unlikely(r == REACTOR_MOVED)) {
 		if (counted)
-			using_end(*fd);
+			fd_unuse(*fd);
 		io_follow(fd, at, u->fd);
 	}
 	return r;
@@ -65,7 +65,7 @@ static long until(struct uk_thread *t, const struct io_until *u)
 	int fd = u->fd;
 	long r = limits(t, u, &end);
 
-	using_begin(fd);
+	fd_use(fd);
 	for (unsigned again = 0; r == 0; again++) {
 		r = io_check(t);
 		if (r == 0)
@@ -82,9 +82,9 @@ static long until(struct uk_thread *t, const struct io_until *u)
 			break;
 	}
 	if (likely(fd == u->fd))
-		using_end(fd);
+		fd_unuse(fd);
 	else
-		files_drop(fd);
+		fd_drop(fd);
 	return r;
 }
 

@@ -13,6 +13,7 @@
 #include "base/at_load.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "fd/known.h"
 #include "process/spawn.h"
 #include "lifecycle/life.h"
 
@@ -62,9 +63,9 @@ static int share_spawn(spawn_fn *next, pid_t *pid, const char *file,
 {
 	int r;
 
-	sched_share_begin();
+	fd_share_begin();
 	r = next(pid, file, actions, attr, argv, envp);
-	sched_share_end();
+	fd_share_end();
 	return r;
 }
 
@@ -204,9 +205,9 @@ LIBC_API int system(const char *command)
 
 	if (!spawn_mask(&mask)) {
 		*(void **)(void *)&next = libc_next("system");
-		sched_share_begin();
+		fd_share_begin();
 		status = next(command);
-		sched_share_end();
+		fd_share_end();
 		return status;
 	}
 	if (!command)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "fd/known.h"
 #include "process/spawn.h"
 #include "lifecycle/life.h"
 
@@ -32,7 +33,7 @@ const uint64_t *spawn_vfork_begin(void)
 	shut = !sched_child_mask(&child_mask);
 	if (shut)
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &child_mask, sizeof(all));
-	sched_share_begin();
+	fd_share_begin();
 	sched_vfork_begin();
 	return &child_mask;
 }
@@ -41,7 +42,7 @@ const uint64_t *spawn_vfork_begin(void)
 long spawn_vfork_end(long pid)
 {
 	sched_vfork_end();
-	sched_share_end();
+	fd_share_end();
 	if (shut)
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &child_mask, NULL,
 		     sizeof(child_mask));
@@ -65,10 +66,10 @@ LIBC_API pid_t _Fork(void)
 		errno = ENOSYS;
 		return -1;
 	}
-	sched_share_begin();
+	fd_share_begin();
 	pid = next();
 	if (pid) {
-		sched_share_end();
+		fd_share_end();
 		return pid;
 	}
 	sched_fork_lost(set ? &mask : NULL);

@@ -5,17 +5,17 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/fds.h"
+#include "fd/fd.h"
 
 int fd_move_high(int fd)
 {
-	int high = files_dup(fd);
+	int high = fd_dup(fd);
 
 	if (high >= 0) {
 		sys1(SYS_close, fd);
 		return high;
 	}
-	files_claim(fd);
+	fd_claim(fd);
 	return fd;
 }
 
@@ -32,7 +32,7 @@ int op_cut_result(struct io_op *op)
 		return REACTOR_ANEW;
 	if (op->ebadf != OP_MOVES)
 		return op->ebadf ? -EBADF : -ECANCELED;
-	op->fd2 = files_dup(op->fd2);
+	op->fd2 = fd_dup(op->fd2);
 	return op->fd2 < 0 ? -EBADF : REACTOR_MOVED;
 }
 

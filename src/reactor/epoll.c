@@ -23,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#include "base/fds.h"
+#include "fd/fd.h"
 #include "reactor/engine.h"
 #include "reactor/hostile.h"
 #include "reactor/probe.h"
@@ -213,8 +213,8 @@ static long wait_events(struct reactor *r, int64_t ns)
 
 static void ep_close(struct ep *ep)
 {
-	files_drop(ep->fd);
-	files_drop(ep->kick_fd);
+	fd_drop(ep->fd);
+	fd_drop(ep->kick_fd);
 }
 
 static int ep_open(struct ep *ep)

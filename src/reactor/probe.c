@@ -4,7 +4,7 @@
  * failure for want of memory or file descriptors is not remembered. */
 #include "reactor/probe.h"
 
-#include "base/fds.h"
+#include "fd/fd.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/valgrind.h"
@@ -188,7 +188,7 @@ static void ask_uring(void)
 	ask_ring(asked.fd, &asked.params);
 	if (!for_now(caps.err))
 		return;
-	files_drop(asked.fd); /* because the start fails */
+	fd_drop(asked.fd); /* because the start fails */
 	asked.fd = -1;
 }
 

@@ -103,7 +103,7 @@ struct io_op {
 	int res;
 	/* for src/io. was: the caller's fd + 1, while fd is a duplicate on which the
 	 * call goes on. parts: more calls on the same file follow. held: fd is counted
-	 * as used (io/using.c) */
+	 * as used (fd/fd.c) */
 	int was;
 	bool parts, held;
 	uint8_t lends;  /* how many times its memory is lent; the engine writes */

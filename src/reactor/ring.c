@@ -17,7 +17,7 @@
 #include <sys/eventfd.h>
 
 #include "base/membarrier.h"
-#include "base/fds.h"
+#include "fd/fd.h"
 #include "reactor/probe.h"
 #include "reactor/uring_impl.h"
 
@@ -70,8 +70,8 @@ void ring_close(struct uring *u)
 {
 	os_unmap(u->rings, u->rings_size);
 	os_unmap(u->sqe_map, u->sqe_size);
-	files_drop(u->fd);
-	files_drop(u->kick_fd);
+	fd_drop(u->fd);
+	fd_drop(u->kick_fd);
 }
 
 static void poll_queues(struct uring *u, struct net_cpu *n)

@@ -22,7 +22,7 @@
  * vp is ours by now. Modelled in tests/model/op.pml.
  *
  * A stream that is received ahead (reactor/ahead.c) lives in one reactor, so that its
- * bytes stay in order. A word for each fd (sched_ahead) says in which:
+ * bytes stay in order. The fd's state (fd/fd.h) says in which:
  *
  *   0         --sched_ahead_begin--> UNPLACED
  *   UNPLACED  --the first receive--> 2 + id of the vp      (CAS; later ones go there)
@@ -113,16 +113,6 @@ static void retrieve(struct uk_thread *t, struct io_op *op, unsigned n,
 			wait_orphan(t, &op[i]);
 }
 
-uint32_t sched_io_beyond;
-
-COLD void sched_io_names_slow(int fd)
-{
-	uint32_t now = load_relaxed(&sched_io_beyond), n = (uint32_t)fd + 1;
-
-	while (fd >= 0 && now < n && !cas_acq_rel(&sched_io_beyond, &now, n))
-		;
-}
-
 /* While an op is on its way, a closer does not find it in a reactor's fd table. So it
  * looks at the count. */
 static void post_submits(struct uk_vp *home, struct vp_msg *newest,
@@ -149,7 +139,7 @@ static unsigned submit_all(struct uk_thread *t, struct io_op *op, unsigned n,
 
 	store_relaxed(&t->wfd, op->fd);
 	for (unsigned i = 0; i < n; i++) {
-		sched_io_names(op[i].fd);
+		fd_named(op[i].fd);
 		op[i].thread = t;
 		op[i].token = tok;
 		op[i].state = IO_IDLE;
@@ -236,7 +226,7 @@ bool sched_io_may_be_late(const struct uk_thread *t)
 
 int sched_io_late(struct uk_thread *t, struct io_op *op)
 {
-	sched_io_names(op->fd);
+	fd_named(op->fd);
 	return submit_here(t, op, reactor_submit_late);
 }
 
@@ -296,7 +286,7 @@ static void put_in(struct io_parcel *p, struct vp_msg *m, struct uk_vp *home)
 void sched_io_send(struct uk_thread *t, struct io_op *op, struct vp_msg *m,
 		   struct uk_vp *home, struct io_parcel *p)
 {
-	sched_io_names(op->fd);
+	fd_named(op->fd);
 	op->state = IO_IDLE;
 	op->token = OP_SINK;
 	if (likely(t->kind == THREAD_USER && home == t->carrier->vp)) {
@@ -328,26 +318,25 @@ void sched_io_cancel(struct uk_thread *t, struct io_op *op, struct uk_vp *home)
 
 #define UNPLACED ((uint16_t)1)
 
-struct files_u16 sched_ahead;
-
 void sched_ahead_begin(int fd)
 {
-	uint16_t *at = files_at(&sched_ahead, fd), none = 0;
+	struct fd_state *s = fd_at(fd);
+	uint16_t none = 0;
 
-	if (at)
-		cas_acq_rel(at, &none, UNPLACED);
+	if (s)
+		cas_acq_rel(&s->ahead, &none, UNPLACED);
 }
 
 void sched_ahead_end(int fd)
 {
-	if (sched_is_ahead(fd))
-		store_release(files_at(&sched_ahead, fd), (uint16_t)0);
+	if (fd_is_ahead(fd))
+		store_release(&fd_peek(fd)->ahead, (uint16_t)0);
 }
 
 int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline)
 {
 	struct uk_vp *here = t->carrier->vp, *home = vp_for(here, IO_CLASS_NET);
-	uint16_t *word = files_at(&sched_ahead, op->fd), at = load_acquire(word);
+	uint16_t *word = &fd_peek(op->fd)->ahead, at = load_acquire(word);
 
 	if (unlikely(at == UNPLACED) &&
 	    cas_acq_rel(word, &at, (uint16_t)(home->id + 2)))

@@ -23,7 +23,7 @@
 #include <signal.h>
 
 #include "base/base.h"
-#include "base/fds.h"
+#include "fd/fd.h"
 #include "base/hooks.h"
 #include "reactor/reactor.h"
 #include "thread/thread.h"
@@ -155,13 +155,6 @@ void sched_io_again(struct io_op *op, struct reactor *r);
 void sched_collect(struct uk_thread *t);
 
 /* Streams that are received ahead: see sched/io.c. */
-extern struct files_u16 sched_ahead;
-static inline bool sched_is_ahead(int fd)
-{
-	const uint16_t *at = files_at(&sched_ahead, fd);
-
-	return at && load_relaxed(at) != 0;
-}
 void sched_ahead_begin(int fd);
 /* Called after sched_io_cancel_fd, before the fd can mean another file. */
 void sched_ahead_end(int fd);
@@ -180,17 +173,6 @@ bool sched_io_peek(int fd);
 bool sched_io_pending(int fd);
 /* Does every reactor hold the files of its operations (struct reactor_ops)? */
 bool sched_io_holds(void);
-/* One more than the highest fd that a wait or a request has named, so that closing a
- * range need not look beyond it. It only grows. sched_io_names is called by any thread,
- * before it looks up what the fd means. */
-extern uint32_t sched_io_beyond;
-void sched_io_names_slow(int fd);
-static inline void sched_io_names(int fd)
-{
-	if (unlikely((uint32_t)fd >= load_relaxed(&sched_io_beyond)))
-		sched_io_names_slow(fd);
-}
-
 /* Bracket a call that may block the kernel thread. release false: the call is only
  * marked, so that the monitor finds it (cheap, for calls that seldom block); true: the
  * vp goes to a spare at once if work waits. Both are called in the runtime (after
@@ -290,14 +272,5 @@ extern uint32_t sched_forks; /* the number of forks between us and the first pro
  * handler). sched_unsettled: is it still to be rebuilt? */
 void sched_settle(void);
 bool sched_unsettled(void);
-
-/* share.c: around everything that gives other processes our open files, that is, a fork
- * of any kind. A child with memory of its own need not call the end.
- * Async-signal-safe. */
-#define SHARE_EPOCH 24
-#define SHARE_UNDER_WAY ((1u << SHARE_EPOCH) - 1)
-extern uint64_t sched_shares;
-void sched_share_begin(void);
-void sched_share_end(void);
 
 #endif

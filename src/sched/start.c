@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 
 #include "base/at_load.h"
-#include "base/fds.h"
+#include "fd/fd.h"
 #include "base/os.h"
 #include "base/log.h"
 #include "sched/body.h"
@@ -216,13 +216,13 @@ static void say_why(int r)
 static int start_locked(void)
 {
 	struct rlimit files;
-	bool raised = files_raise(&files);
+	bool raised = fd_limit_raise(&files);
 	int r = learn();
 
 	if (!r)
 		r = bring_up_some();
 	if (raised)
-		files_lower(&files);
+		fd_limit_restore(&files);
 	if (r) {
 		say_why(r);
 		return r;

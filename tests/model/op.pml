@@ -14,7 +14,7 @@
  * goes on. Then the kernel closes the fd, and an epoll instance forgets the file. Then
  * an operation that still waits by the fd begins again (REACTOR_ANEW). The kernel looks
  * the fd up when the operation is submitted. (Which threads count as users of the fd is
- * in leave.pml.)
+ * in fd.pml.)
  *
  * Checked: T returns from its call (in no end state it waits); when it does, the op is
  * done and is not touched afterwards; the reactor is never asked to end an operation

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "reactor/accept.h"
+#include "io/io.h"
 
 enum fate { PARKS, SPINS, EXITS };
 
@@ -258,7 +258,7 @@ static void *acceptor(void *arg)
 			break;
 		if (!o)
 			continue;
-		fd = o->res == REACTOR_READY ? accept_try(listener, NULL, NULL, 0)
+		fd = o->res == REACTOR_READY ? io_accept_try(listener, NULL, NULL, 0)
 					     : o->res;
 		if (fd != -EAGAIN) {
 			CHECK(fd >= 0);

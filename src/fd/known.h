@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known.h - what is known about a socket, so that the kernel need not be asked: whether
  * it has O_NONBLOCK, and that it has no time limits. See known.c. */
-#ifndef IO_KNOWN_H
-#define IO_KNOWN_H
+#ifndef FD_KNOWN_H
+#define FD_KNOWN_H
 
-#include "base/base.h"
-#include "base/fds.h"
-#include "sched/sched.h"
+#include "fd/fd.h"
 
 /* The word of an fd:
  *
@@ -34,8 +32,13 @@
 #define KNOWN_LIMITS (KNOWN_MAY_LIMITS | KNOWN_NO_RCV | KNOWN_NO_SND)
 #define KNOWN_ALL (KNOWN_FLAGS | KNOWN_LIMITS)
 
-/* any thread, atomics */
-extern struct files_u64 known_words;
+/* Around everything that gives other processes our open files, that is, a fork of any
+ * kind. A child with memory of its own need not call the end. Async-signal-safe. */
+#define SHARE_EPOCH 24
+#define SHARE_UNDER_WAY ((1u << SHARE_EPOCH) - 1)
+extern uint64_t fd_shares; /* any thread, by fetch-and-add */
+void fd_share_begin(void);
+void fd_share_end(void);
 
 static inline uint32_t known_epoch(uint64_t shares)
 {
@@ -46,14 +49,14 @@ static inline uint32_t known_epoch(uint64_t shares)
  * the kernel. 0: nothing. */
 static inline uint64_t known_ask(int fd)
 {
-	const uint64_t *at = files_at(&known_words, fd);
+	const struct fd_state *s = fd_peek(fd);
 	uint64_t w;
 
-	if (unlikely(!at))
+	if (unlikely(!s))
 		return 0;
 	/* acquire, both: neither is older than what made the caller ask */
-	w = load_acquire(at);
-	return w >> KNOWN_EPOCH == known_epoch(load_acquire(&sched_shares)) ? w : 0;
+	w = load_acquire(&s->known);
+	return w >> KNOWN_EPOCH == known_epoch(load_acquire(&fd_shares)) ? w : 0;
 }
 
 /* Record the kernel's answer `what`; word: from known_ask before. */
@@ -62,13 +65,13 @@ static inline void known_learn(int fd, uint64_t word, unsigned what)
 	unsigned may = what & KNOWN_FLAGS ? KNOWN_MAY_FLAGS : KNOWN_MAY_LIMITS;
 
 	if (word & may) /* if the word has changed since, nothing is recorded */
-		cas_acq_rel(files_at(&known_words, fd), &word, word | what);
+		cas_acq_rel(&fd_peek(fd)->known, &word, word | what);
 }
 
 /* Before the call that makes a socket, and after it. */
 static inline uint64_t known_before(void)
 {
-	return load_acquire(&sched_shares);
+	return load_acquire(&fd_shares);
 }
 void known_born(int fd, uint64_t before);
 /* Before `what` of fd may change, or the fd becomes another file, or other processes or

@@ -13,7 +13,7 @@
  *   the same by syscall(2), setsockopt(SO_RCVTIMEO ...)   what they change, for good
  *   dup and its like, a message that passes fds           all, for good
  *   close, dup2 onto the fd, close_range, fclose          all, for good
- *   fork, in all its forms                                all of all (share.c)
+ *   fork, in all its forms                                all of all (below)
  *
  * For good means for this life of the fd, so an answer that is out of date cannot be
  * recorded. A thread that asked the kernel before the change finds the word changed,
@@ -28,7 +28,7 @@
  * may be recorded and begins a life all the same, as does a call that forgets for good
  * meanwhile. So the first finds a word that is not its own, and forgets for good. A
  * change that never returns (a jump out of a handler) has forgotten for good.
- * tests/io/known.c tries all orders of two changes, a thread that asks, and dup.
+ * tests/fd/known.c tries all orders of two changes, a thread that asks, and dup.
  *
  * A thread that looked at the word before it was forgotten has made its call before the
  * change, as natively: O_NONBLOCK does not wake a reader that sleeps in the kernel
@@ -41,15 +41,36 @@
  * (pidfd_getfd, a debugger); uk-posix(7) says so. As a second check, a read of a known
  * socket is made as a receive (call.c), which fails if the fd is no socket.
  *
+ * O_NONBLOCK belongs to the open file, which a child shares. So from a fork on, the
+ * child may change what we know of a socket, unseen. Therefore each fork of any kind
+ * (fork, vfork, _Fork, clone, posix_spawn and its callers) lies between a begin and an
+ * end, and one word, fd_shares, says
+ *
+ *	63 ............ 24 | 23 ......... 0
+ *	how many there were  are under way
+ *
+ * The word is read before the call that makes a socket. If no fork was under way then,
+ * the socket is in no child as long as the upper part of the word is the same. begin
+ * comes before the child exists. So before the child can do anything, and before any
+ * thread can learn of it, the word has its new value.
+ *
+ * A child that has memory of its own and was not told (_Fork, clone) finds a fork under
+ * way for ever: it knows nothing of its sockets, and asks the kernel. fork's child
+ * begins with none under way.
+ *
  * Runs on any thread, in handlers, in children of vfork (where it forgets more than
  * needed, which is harmless).
  * Rejected: the same for pipes (they are made to be inherited); a lock for each fd
- * (each wait would take it); recording limits again (few programs set one twice). */
-#include "io/known.h"
+ * (each wait would take it); recording limits again (few programs set one twice); a
+ * lock around forks (fork is allowed in handlers). */
+#include "fd/known.h"
 
-#include "io/io.h"
+#include <pthread.h>
 
-struct files_u64 known_words;
+#include "base/at_load.h"
+#include "fd/hint.h"
+
+uint64_t fd_shares;
 
 /* The next life after w's: nothing known, nothing allowed, fork epoch 0. */
 static uint64_t next_life(uint64_t w)
@@ -59,18 +80,19 @@ static uint64_t next_life(uint64_t w)
 
 void known_born(int fd, uint64_t before)
 {
-	uint64_t *at = files_at(&known_words, fd), w;
+	struct fd_state *s = fd_at(fd);
+	uint64_t w;
 
-	if (!at)
+	if (!s)
 		return;
-	io_hint_set(fd, 0);
-	w = next_life(load_relaxed(at));
+	fd_hint_set(fd, 0);
+	w = next_life(load_relaxed(&s->known));
 	if (!(before & SHARE_UNDER_WAY))
 		w |= (uint64_t)known_epoch(before) << KNOWN_EPOCH | KNOWN_MAY_FLAGS |
 		     KNOWN_MAY_LIMITS;
 	/* release: a thread that learns of the fd from us finds this word, not the last
 	 * life's */
-	store_release(at, w);
+	store_release(&s->known, w);
 }
 
 /* Returns the word before; *now: the word after. */
@@ -88,30 +110,54 @@ static uint64_t begin_anew(uint64_t *at, unsigned what, uint64_t *now)
 /* Also if nothing is known: a change by another thread may be under way. */
 void known_forget(int fd, unsigned what)
 {
-	uint64_t *at = files_at(&known_words, fd), now;
+	struct fd_state *s = fd_peek(fd);
+	uint64_t now;
 
-	if (at && load_relaxed(at))
-		begin_anew(at, what, &now);
+	if (s && load_relaxed(&s->known))
+		begin_anew(&s->known, what, &now);
 }
 
 uint64_t known_change(int fd)
 {
-	uint64_t *at = files_at(&known_words, fd), now;
+	struct fd_state *s = fd_peek(fd);
+	uint64_t now;
 
-	return at && begin_anew(at, KNOWN_FLAGS, &now) & KNOWN_MAY_FLAGS ? now : 0;
+	return s && begin_anew(&s->known, KNOWN_FLAGS, &now) & KNOWN_MAY_FLAGS ? now
+									       : 0;
 }
 
 void known_changed(int fd, uint64_t change)
 {
 	uint64_t w = change;
 
-	if (change &&
-	    !cas_acq_rel(files_at(&known_words, fd), &w, change | KNOWN_MAY_FLAGS))
+	if (change && !cas_acq_rel(&fd_peek(fd)->known, &w, change | KNOWN_MAY_FLAGS))
 		known_forget(fd, KNOWN_FLAGS);
 }
 
 void known_forget_all(void)
 {
-	sched_share_begin();
-	sched_share_end();
+	fd_share_begin();
+	fd_share_end();
+}
+
+void fd_share_begin(void)
+{
+	fetch_add_seq_cst(&fd_shares, (UINT64_C(1) << SHARE_EPOCH) + 1);
+}
+
+void fd_share_end(void)
+{
+	/* release: a thread that finds none under way makes its socket after the child
+	 * was made */
+	fetch_sub_acq_rel(&fd_shares, 1);
+}
+
+static void alone(void)
+{
+	store_relaxed(&fd_shares, fd_shares & ~(uint64_t)SHARE_UNDER_WAY);
+}
+
+AT_LOAD(share_register)
+{
+	pthread_atfork(fd_share_begin, fd_share_end, alone);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is recorded about a socket (io/known.h), without the calls that use it: what is
+/* What is recorded about a socket (fd/known.h), without the calls that use it: what is
  * learnt and what is forgotten. tests/posix/known.c tests the calls after which it is
  * forgotten. */
-#include "io/known.h"
+#include "fd/known.h"
 
 #include "test.h"
 
@@ -143,7 +143,7 @@ static void all_orders(unsigned actors_now)
 
 	for (unsigned i = 0; i < actors_now; i++) {
 		struct actor was = actors[i];
-		uint64_t word = known_words.low[FD];
+		uint64_t word = fd_at(FD)->known;
 		bool so = truth, by_others = shared;
 
 		if (was.at == STEPS)
@@ -153,7 +153,7 @@ static void all_orders(unsigned actors_now)
 		is_so();
 		all_orders(actors_now);
 		actors[i] = was;
-		known_words.low[FD] = word;
+		fd_at(FD)->known = word;
 		truth = so;
 		shared = by_others;
 	}
@@ -194,11 +194,11 @@ static void a_fork_forgets_what_is_known_and_what_is_being_asked(void)
 	uint64_t during;
 
 	known_learn(FD, born(), KNOWN_BLOCKS);
-	sched_share_begin();
+	fd_share_begin();
 	CHECK_EQ(known_ask(FD), 0);
 	CHECK_EQ(born(), 0);
 	during = known_before();
-	sched_share_end();
+	fd_share_end();
 	known_born(FD, during);
 	CHECK_EQ(known_ask(FD), 0);
 	CHECK(born());
@@ -206,11 +206,11 @@ static void a_fork_forgets_what_is_known_and_what_is_being_asked(void)
 
 static void forks_may_overlap(void)
 {
-	sched_share_begin();
-	sched_share_begin();
-	sched_share_end();
+	fd_share_begin();
+	fd_share_begin();
+	fd_share_end();
 	CHECK_EQ(born(), 0);
-	sched_share_end();
+	fd_share_end();
 	CHECK(born());
 }
 
@@ -219,7 +219,7 @@ static void nothing_is_known_about_an_invalid_fd(void)
 	known_born(-1, known_before());
 	known_forget(-1, KNOWN_ALL);
 	CHECK_EQ(known_ask(-1), 0);
-	CHECK_EQ(known_ask(FILES_MOST), 0);
+	CHECK_EQ(known_ask(FD_MOST), 0);
 }
 
 int main(void)
