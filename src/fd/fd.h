@@ -133,7 +133,7 @@ bool fd_end_life(int fd);
 /* Taken for the time of a call. */
 #define FD_SENDING 1u   /* a thread knows how much space there is (io/copy.c) */
 #define FD_TICKING 2u   /* its send timeout is another one for a moment (io/sock.c) */
-#define FD_ACCEPTING 4u /* a connection that is there is being taken (io/call.c) */
+#define FD_ACCEPTING 4u /* a connection that is there is being taken (io/io_wait.c) */
 bool fd_try(int fd, uint8_t what);
 void fd_done(int fd, uint8_t what);
 

@@ -39,7 +39,7 @@
  * uk_recv_ahead). Even the preload library does not see system calls that a program
  * makes by instructions of its own, and processes that take fds out of this one
  * (pidfd_getfd, a debugger); uk-posix(7) says so. As a second check, a read of a known
- * socket is made as a receive (call.c), which fails if the fd is no socket.
+ * socket is made as a receive (io_wait.c), which fails if the fd is no socket.
  *
  * O_NONBLOCK belongs to the open file, which a child shares. So from a fork on, the
  * child may change what we know of a socket, unseen. Therefore each fork of any kind

@@ -1,639 +1,218 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a call that may block is made.
+/* What each call is (io_calls), and two of the three ways to make one: io_try, in a form
+ * that cannot block, and io_block, as the kernel makes it. io_wait.c has the third.
  *
- *           +-- inline: io_try, a form of the call that cannot block
- *   uk_recv +
- *           +-- io_wait_op --+-- a read on an fd where it has helped: the late try
- *                            |     (reactor/late.c)
- *                            +-- user thread: the reactor (sched_io) carries it out
- *                            |     its memory may fault, or it sends: the reactor
- *                            |       says when, io_try makes it (place.c)
- *                            |     REACTOR_READY or no such op: io_ready, io_raw
- *                            +-- foreign thread: io_raw; with a deadline ppoll first
+ * Both leave the runtime for the system call, because it reads and writes the program's
+ * memory. A page fault there may take as long as the program likes (a page that another
+ * user thread must provide, a mapped file on a disk that hangs), and inside the runtime
+ * the vp would wait with it. io_block may also sleep in the call itself, so it sets the
+ * mark. After either, the thread may be on another vp.
  *
- * Runs on the calling thread's own stack, between rt_enter and rt_exit. The calls
- * themselves are in forms.c and leave the runtime. A call that comes back here with
- * -EAGAIN or -EINTR begins again, unless the file has O_NONBLOCK or the socket's own
- * time limit is over.
- *
- * O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are looked up each time a call is about to
- * wait (50 ns each, 130 where system calls are slow): io_uring waits for data whatever
- * they say, and a remembered answer may be wrong if another process can set them. For
- * sockets that no other process can hold, the preload library remembers them (known.c).
- *
- * A foreign thread sleeps in the kernel; a close by another thread interrupts it by a
- * signal (raw.c).
- *
- * Rejected: a table of what each fd is (programs and libc close and reopen fds without
- * our knowledge); setting O_NONBLOCK for the time of the call (other processes share
- * it).
+ * Runs on the calling thread's stack, between rt_enter and rt_exit.
+ * Rejected: the mark around io_try, too (a carrier that is preempted there for 20 us
+ * would lose its vp).
  */
 #include "io/io.h"
 
-#include <fcntl.h>
-#include <linux/major.h>
-#include <sys/sysmacros.h>
-#include <sys/time.h>
-
 #include "fd/known.h"
+#include "io/io_hostile.h"
 
-#define PAUSE (NS_PER_MS / 2)
-#define AGAIN_MAX 8
-#define COMPANY_MOST 4096u
-#define LIMIT_MAX (1L << 30) /* s */
+const struct io_call io_calls[IO_KINDS] = {
+	[IO_POLL] = { .class = IO_CLASS_NET },
+	[IO_READ] = { IO_BYTES, IO_CLASS_FILE, IO_IF_LIKELY, true, IO_READ, SYS_preadv2,
+		      SYS_read, SYS_pread64 },
+	[IO_WRITE] = { IO_BYTES, IO_CLASS_FILE, IO_FIRST, false, IO_WRITE, SYS_pwritev2,
+		       SYS_write, SYS_pwrite64 },
+	[IO_READV] = { IO_VECTOR, IO_CLASS_FILE, IO_IF_LIKELY, true, IO_READ,
+		       SYS_preadv2, SYS_readv, SYS_preadv },
+	[IO_WRITEV] = { IO_VECTOR, IO_CLASS_FILE, IO_FIRST, false, IO_WRITE,
+			SYS_pwritev2, SYS_writev, SYS_pwritev },
+	[IO_RECV] = { IO_SOCKET, IO_CLASS_NET, IO_IF_LIKELY, true, IO_RECV,
+		      SYS_recvfrom, SYS_recvfrom },
+	[IO_SEND] = { IO_SOCKET, IO_CLASS_NET, IO_FIRST, false, IO_SEND, SYS_sendto,
+		      SYS_sendto },
+	[IO_RECVMSG] = { IO_MESSAGE, IO_CLASS_NET, IO_IF_LIKELY, true, IO_RECV,
+			 SYS_recvmsg, SYS_recvmsg },
+	[IO_SENDMSG] = { IO_MESSAGE, IO_CLASS_NET, IO_FIRST, false, IO_SEND,
+			 SYS_sendmsg, SYS_sendmsg },
+	[IO_ACCEPT] = { IO_OTHER, IO_CLASS_NET, .here = SYS_accept4 },
+	[IO_CONNECT] = { IO_OTHER, IO_CLASS_NET, .here = SYS_connect },
+	[IO_FSYNC] = { IO_OTHER, IO_CLASS_FILE, .here = SYS_fsync,
+		       .at = SYS_fdatasync },
+	[IO_CALL] = { IO_FUNCTION, IO_CLASS_NET },
+};
 
-bool io_sees_closes;
+/* -- try -- */
 
-/* -- facts about an fd -- */
-
-long io_flags(struct uk_thread *t, int fd)
+/* For a known socket, use the socket's own call: 90 ns less than preadv2 or pwritev2
+ * with one element. The kernel refuses it if the fd is no socket any more (closed
+ * without our knowledge). Not for a length of 0, because read(2) of 0 bytes takes
+ * nothing, while recv takes a datagram. */
+static long try_socket(const struct io_op *op, size_t len)
 {
-	uint64_t known = known_ask(fd);
-	long flags;
+	long nr = op->kind == IO_READ ? SYS_recvfrom : SYS_sendto, r;
 
-	if (known & (KNOWN_BLOCKS | KNOWN_NONBLOCK))
-		return O_RDWR | (known & KNOWN_NONBLOCK ? O_NONBLOCK : 0);
-	COUNT(t, syscalls);
-	flags = sys2(SYS_fcntl, fd, F_GETFL);
-	if (flags >= 0)
-		known_learn(fd, known,
-			    flags & O_NONBLOCK ? KNOWN_NONBLOCK : KNOWN_BLOCKS);
-	return flags;
-}
-
-bool io_nonblock(struct uk_thread *t, int fd)
-{
-	long flags = io_flags(t, fd);
-
-	return flags >= 0 && (flags & O_NONBLOCK);
-}
-
-/* 1: op must not wait (O_NONBLOCK); 0: it may; -errno: op is not possible on this fd.
- * The last matters because with epoll the op would wait for ever for an event, where
- * the kernel's call fails with -EBADF at once. */
-static int op_mode(struct uk_thread *t, const struct io_op *op)
-{
-	long flags = io_flags(t, op->fd), wrong = -1;
-
-	if (flags < 0)
-		return (int)flags;
-	if (op->kind == IO_READ || op->kind == IO_READV)
-		wrong = O_WRONLY;
-	else if (op->kind == IO_WRITE || op->kind == IO_WRITEV)
-		wrong = O_RDONLY;
-	if ((flags & O_ACCMODE) == wrong || (flags & O_PATH))
-		return -EBADF;
-	return !!(flags & O_NONBLOCK);
-}
-
-/* Character devices of the memory driver: mem, null, port; zero, full, random,
- * urandom. */
-static unsigned nature_of_memory(unsigned minor)
-{
-	switch (minor) {
-	case 1:
-	case 3:
-	case 4:
-		return HINT_FILE;
-	case 5:
-	case 7:
-	case 8:
-	case 9:
-		return HINT_FILE | HINT_ENDLESS;
-	default: /* kmsg: its reads wait for messages */
-		return HINT_STREAM | HINT_DEVICE;
-	}
-}
-
-static unsigned nature_of_device(dev_t dev)
-{
-	unsigned kind = major(dev);
-
-	if (kind == MEM_MAJOR)
-		return nature_of_memory(minor(dev));
-	if (kind == TTY_MAJOR || kind == TTYAUX_MAJOR ||
-	    (kind >= UNIX98_PTY_MASTER_MAJOR &&
-	     kind < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT))
-		return HINT_STREAM | HINT_DEVICE | HINT_TERMINAL;
-	return HINT_STREAM | HINT_DEVICE;
-}
-
-unsigned io_nature(struct uk_thread *t, int fd)
-{
-	struct stat st;
-
-	COUNT(t, syscalls);
-	if (sys2(SYS_fstat, fd, &st) < 0)
-		return 0;
-	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode))
-		return HINT_FILE;
-	return S_ISCHR(st.st_mode) ? nature_of_device(st.st_rdev) : HINT_STREAM;
-}
-
-uint32_t io_events(const struct io_op *op)
-{
-	switch ((enum io_kind)op->kind) {
-	case IO_READ:
-	case IO_READV:
-	case IO_RECV:
-	case IO_RECVMSG:
-	case IO_ACCEPT:
-		return POLLIN;
-	case IO_WRITE:
-	case IO_WRITEV:
-	case IO_SEND:
-	case IO_SENDMSG:
-	case IO_CONNECT:
-		return POLLOUT;
-	case IO_POLL:
-		return op->len;
-	default:
-		return 0;
-	}
-}
-
-/* -- waiting -- */
-
-/* poll(2) of one fd: its ready events, 0 if none are ready by the deadline, or
- * -errno. */
-static int poll_once(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
-{
-	struct pollfd p = { .fd = fd, .events = (short)events };
-	int64_t left = deadline == TIME_NEVER ? 0 : MAX(deadline - sys_now(), 0);
-	struct timespec ts = sys_timespec(left);
-	long r;
-
-	COUNT(t, syscalls);
-	r = sys5(SYS_ppoll, &p, 1, deadline == TIME_NEVER ? NULL : &ts, NULL, 8);
-	if (r <= 0)
-		return (int)r;
-	return p.revents & POLLNVAL ? -EBADF : p.revents;
-}
-
-static int ready_foreign(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
-{
-	for (;;) {
-		int r;
-
-		raw_begin(t, fd);
-		block_begin(t, false);
-		r = poll_once(t, fd, events, deadline);
-		block_end(t);
-		raw_end(t, fd);
-		if (r > 0 || (r < 0 && r != -EINTR))
-			return r;
-		if (r == 0)
-			return -ETIMEDOUT;
-		if (thread_asked(t, ASK_CANCEL))
-			return -ECANCELED;
-	}
-}
-
-int io_ready_or_moved(struct uk_thread *t, int *at, unsigned events, int64_t deadline,
-		      enum io_class c)
-{
-	int fd = *at, r;
-	struct io_op op = {
-		.kind = IO_POLL, .fd = fd, .len = events, .off = IO_CURRENT
-	};
-
-	deadline = MIN(deadline, t->deadline);
-	if (fd < 0)
-		return -EBADF;
-	if (thread_asked(t, ASK_CANCEL))
-		return -ECANCELED;
-	if (deadline <= sched_clock_coarse(t)) {
-		r = poll_once(t, fd, events, 0);
-		return r ? r : -ETIMEDOUT;
-	}
-	if (t->kind == THREAD_FOREIGN)
-		return ready_foreign(t, fd, events, deadline);
-	do {
-		r = sched_io(t, &op, c, deadline);
-	} while ((r == -EINTR || r == -EAGAIN || r == 0) &&
-		 !thread_asked(t, ASK_SIGNAL));
-	if (unlikely(r == REACTOR_MOVED)) {
-		*at = op.fd2;
-		return r;
-	}
-	/* the clock that said "not yet" lags: if the deadline was already over, look
-	 * once more */
-	if (r != REACTOR_READY && r != -ETIMEDOUT) /* io_uring adds POLLRDHUP */
-		return r < 0 ? r : r & (int)(events | POLLERR | POLLHUP);
-	r = poll_once(t, fd, events, 0);
-	if (r == 0 && deadline <= sys_now())
-		return -ETIMEDOUT;
-	return r ? r : (int)(events & (POLLIN | POLLOUT));
-}
-
-int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
-{
-	int at = fd, r;
-
-	do {
-		int was = at;
-
-		r = io_ready_or_moved(t, &at, events, deadline, IO_CLASS_NET);
-		if (was != fd && was != at)
-			fd_drop(was);
-	} while (r == REACTOR_MOVED);
-	if (at != fd)
-		fd_drop(at);
+	if (!(known_ask(op->fd) & KNOWN_ALL) || op->off != IO_CURRENT || !len)
+		return -ENOTSOCK;
+	r = sysn(nr, op->fd, op->addr, len, MSG_DONTWAIT, NULL, NULL);
+	if (unlikely(r == -ENOTSOCK))
+		known_forget(op->fd, KNOWN_ALL);
 	return r;
 }
 
-int64_t io_limit(struct uk_thread *t, int fd, unsigned events)
+static long try_once(const struct io_op *op)
 {
-	int opt = events & POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO;
-	unsigned none = events & POLLIN ? KNOWN_NO_RCV : KNOWN_NO_SND;
-	uint64_t known = known_ask(fd);
-	struct timeval tv = { 0, 0 };
-	uint32_t len = sizeof(tv);
+	const struct io_call *c = &io_calls[op->kind];
+	struct iovec one = { (void *)(uintptr_t)op->addr, hostile_io_len(op, op->len) };
+	const struct io_function *f = op->addr;
+	uint32_t flags = op->flags | MSG_DONTWAIT;
 	long r;
 
-	if (!events || known & none)
-		return TIME_NEVER;
+	switch ((enum io_form)c->form) {
+	case IO_BYTES:
+		r = try_socket(op, one.iov_len);
+		return r != -ENOTSOCK
+			   ? r
+			   : sysn(c->now, op->fd, &one, 1, op->off, 0, RWF_NOWAIT);
+	case IO_VECTOR:
+		return sysn(c->now, op->fd, op->addr, op->len, op->off, 0, RWF_NOWAIT);
+	case IO_SOCKET:
+		return sysn(c->now, op->fd, op->addr, one.iov_len, flags, NULL, NULL);
+	case IO_MESSAGE:
+		return sys3(c->now, op->fd, op->addr, flags);
+	case IO_FUNCTION:
+		return f->call(f->arg, op->fd);
+	case IO_OTHER:
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+static long try_now(struct uk_thread *t, const struct io_op *op)
+{
+	long r;
+
 	COUNT(t, syscalls);
-	r = sys5(SYS_getsockopt, fd, SOL_SOCKET, opt, &tv, &len);
-	if (r == -ENOTSOCK)
-		fd_hint_set(fd, (fd_hint(fd) & HINT_FLAGS) | HINT_NOSOCK);
-	if (r < 0)
-		return TIME_NEVER;
-	if (!tv.tv_sec && !tv.tv_usec) {
-		known_learn(fd, known, none);
-		return TIME_NEVER;
-	}
-	return sys_now() + MIN(tv.tv_sec, LIMIT_MAX) * NS_PER_SEC + tv.tv_usec * 1000;
+	if (!op->inside)
+		outside_begin(t);
+	do
+		r = try_once(op);
+	while (r == -EINTR);
+	if (!op->inside)
+		outside_end(t);
+	return r == -ENOSYS ? -EOPNOTSUPP : r;
 }
 
-int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until)
+long io_try(struct uk_thread *t, const struct io_op *op)
 {
-	int r;
-
-	if (!*until)
-		*until = io_limit(t, fd, events);
-	r = io_ready(t, fd, events, *until);
-	return io_limit_over(t, *until, r) ? -EAGAIN : r;
+	return hostile_io_again(op) ? -EAGAIN : try_now(t, op);
 }
 
-int io_pause(struct uk_thread *t, int64_t ns)
+/* Is io_try a socket's call? For a file to which O_NONBLOCK means nothing, RWF_NOWAIT fails
+ * with -EAGAIN if the call would wait for the disk. */
+static bool asked_a_socket(const struct io_op *op)
 {
-	uint64_t tok = wait_begin(t, WAIT_SLEEP, NULL);
-	int64_t end = sys_now() + ns;
-	unsigned why = wait_park(t, tok, end);
-
-	if (why == WAKE_TIMEOUT && end < t->deadline)
-		return 0;
-	return wake_error(why);
-}
-
-/* -- the file of an fd that is closed during a call -- */
-
-static void follow(struct io_op *op)
-{
-	if (op->held)
-		fd_unuse(op->fd);
-	if (op->was)
-		fd_drop(op->fd);
-	else
-		op->was = op->fd + 1;
-	op->held = false;
-	op->fd = op->fd2;
-}
-
-static COLD void settle(struct io_op *op)
-{
-	if (op->held)
-		fd_unuse(op->fd);
-	if (op->was) {
-		fd_drop(op->fd);
-		op->fd = op->was - 1;
-	}
-	op->held = false;
-	op->was = 0;
-}
-
-void io_settle(struct io_op *op)
-{
-	if (unlikely(op->held || op->was))
-		settle(op);
-}
-
-/* Only for user threads: in a foreign thread's call the kernel holds the file. */
-static void hold(const struct uk_thread *t, struct io_op *op)
-{
-	if (op->held || op->was || t->kind != THREAD_USER)
-		return;
-	fd_use(op->fd);
-	op->held = true;
-}
-
-bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life)
-{
-	if (op->held || op->was)
+	switch ((enum io_form)io_calls[op->kind].form) {
+	case IO_SOCKET:
+	case IO_MESSAGE:
+	case IO_FUNCTION:
 		return true;
-	hold(t, op);
-	return fd_life(op->fd) == life;
+	case IO_BYTES:
+		return op->off == IO_CURRENT && known_ask(op->fd) & KNOWN_ALL;
+	default:
+		return false;
+	}
 }
 
-void io_left(struct io_op *op)
+/* Without the mark if there is a form that cannot block: the monitor would look after
+ * each marked call (without privilege, 5 of 13 us a request in an event loop). */
+long io_plain(struct uk_thread *t, const struct io_op *op)
 {
-	int at = unlikely(op->held) ? io_left_for(op->fd) : -EBADF;
+	bool socket = asked_a_socket(op);
+	long r = op->tried && socket && !UK_HOSTILE ? -EAGAIN : try_now(t, op);
 
-	if (likely(at < 0))
-		return;
-	op->fd2 = at;
-	follow(op);
+	if (r == -EOPNOTSUPP || (r == -EAGAIN && !socket))
+		return io_block(t, op, IO_ONCE);
+	return r;
 }
 
-/* -- the wait -- */
+/* -- block -- */
 
-/* Settles the race of two vps for one connection without a change of the listener's
- * flags, which other processes share: the look for a connection and the accept are one
- * step for one thread at a time. Another thread does not wait for that, because the
- * holder may block in the kernel (if another process took the connection); it goes back
- * to the reactor. Only for the epoll engine: accept by io_uring has no such race.
- * Rejected: O_NONBLOCK, or SO_RCVTIMEO, for the time of the call (other processes see
- * it). */
-int io_accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags)
+static long block_once(const struct io_op *op)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	struct timespec zero = { 0 };
-	long r;
+	const struct io_call *c = &io_calls[op->kind];
+	bool here = op->off == IO_CURRENT;
 
-	if (!fd_try(fd, FD_ACCEPTING))
+	switch ((enum io_form)c->form) {
+	case IO_BYTES:
+	case IO_VECTOR:
+		return here ? sys3(c->here, op->fd, op->addr, op->len)
+			    : sys5(c->at, op->fd, op->addr, op->len, op->off, 0);
+	case IO_SOCKET:
+		return sysn(c->here, op->fd, op->addr, op->len, op->flags, NULL, NULL);
+	case IO_MESSAGE:
+		return sys3(c->here, op->fd, op->addr, op->flags);
+	case IO_FUNCTION:
 		return -EAGAIN;
-	r = sys5(SYS_ppoll, &p, 1, &zero, NULL, 8);
-	if (r > 0)
-		r = sys4(SYS_accept4, fd, addr, len, flags);
-	else if (r == 0 || r == -EINTR)
-		r = -EAGAIN;
-	fd_done(fd, FD_ACCEPTING);
-	return (int)r;
+	case IO_OTHER:
+		break;
+	}
+	if (op->kind == IO_ACCEPT)
+		return sys4(c->here, op->fd, op->addr, op->addr2, op->flags);
+	if (op->kind == IO_CONNECT)
+		return sys3(c->here, op->fd, op->addr, op->len);
+	return op->kind == IO_FSYNC ? sys1(op->flags ? c->at : c->here, op->fd)
+				    : -EINVAL;
 }
 
-/* The reactor reports that fd is ready, or that it cannot tell. Then accept is tried in
- * a form in which no other thread of ours can make it block. Another process still can:
- * then it sleeps, under a mark, and neither a deadline nor cancellation ends that. */
-static long raw_ready(struct uk_thread *t, const struct io_op *op)
+static long block(struct uk_thread *t, const struct io_op *op, enum io_block how)
 {
-	struct sockaddr *addr = (struct sockaddr *)(uintptr_t)op->addr;
-	long r;
+	long r = -EINTR;
 
-	if (op->kind != IO_ACCEPT)
-		return io_raw(t, op, false);
+	/* connect goes on after a signal, so injecting EINTR before the call would be
+	 * wrong */
+	if (op->kind != IO_CONNECT && hostile_io_intr())
+		return r;
 	COUNT(t, syscalls);
 	raw_begin(t, op->fd);
-	block_begin(t, false);
-	r = io_accept_try(op->fd, addr, op->addr2, (int)op->flags);
+	block_begin(t, how == IO_RELEASE);
+	/* a handler that has just run would have ended the native call's wait */
+	if (how == IO_WHOLE || !sched_eintr_counts(t))
+		r = block_once(op);
 	block_end(t);
 	raw_end(t, op->fd);
 	return r;
 }
 
-/* The reactor says when the fd is ready, and the thread makes the call. */
-static long wait_outside(struct uk_thread *t, struct io_op *op, enum io_class c)
+long io_block(struct uk_thread *t, const struct io_op *op, enum io_block how)
 {
 	long r;
-	int at;
 
-	if (op->off != IO_CURRENT) /* a file: only the disk can make it wait */
-		return io_whole(t, op);
-	hold(t, op);
-	io_left(op);
-	at = op->fd;
-	r = io_ready_or_moved(t, &at, io_events(op), op->until, c);
-	if (r >= 0)
-		r = io_try(t, op);
-	if (r == -EOPNOTSUPP || r == REACTOR_READY)
-		r = raw_ready(t, op);
-	op->fd2 = at;
+	do
+		r = block(t, op, how);
+	while (r == -EINTR && how == IO_WHOLE);
 	return r;
 }
 
-static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
+long io_marked_once(struct uk_thread *t, long nr, long a, long b, long c, long d,
+		    long e, long f)
 {
-	bool events = io_events(op),
-	     itself = op->kind == IO_ACCEPT && !sched_io_holds();
 	long r;
 
-	if (!itself && sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
-		r = sched_io(t, op, c, op->until);
-		/* io_uring sends no SIGPIPE; io_try does */
-		if (unlikely(r == -EPIPE) && io_leaves(t, op))
-			r = io_try(t, op);
-		return r == REACTOR_READY ? raw_ready(t, op) : r;
-	}
-	return events ? wait_outside(t, op, c) : io_raw(t, op, true);
-}
-
-static long wait_foreign(struct uk_thread *t, const struct io_op *op)
-{
-	uint32_t events = io_events(op);
-
-	if (t->deadline == TIME_NEVER || !events)
-		return io_raw(t, op, false);
-	for (;;) {
-		long r = io_try(t, op);
-		int ready;
-
-		if (r != -EAGAIN && r != -EOPNOTSUPP)
-			return r;
-		ready = io_ready(t, op->fd, events, op->until);
-		if (ready < 0)
-			return ready;
-		/* a file is always ready; its call waits for the disk, which no
-		 * deadline ends */
-		if (r == -EOPNOTSUPP || io_is_file(t, op->fd))
-			return raw_ready(t, op);
-	}
-}
-
-/* The final answer after -EAGAIN, -EINTR or -ETIMEDOUT. 0: make the call again. */
-static long answer(struct uk_thread *t, const struct io_op *op, long r)
-{
-	if (io_limit_over(t, op->until, r))
-		return -EAGAIN;
-	if (r == -EAGAIN && t->kind == THREAD_FOREIGN && op->until != TIME_NEVER)
-		return r; /* the kernel has applied the limit itself */
-	return r == -EINTR || r == -EAGAIN ? 0 : r;
-}
-
-/* HINT_NOSOCK saves the lookup for a pipe that is read again and again. */
-static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
-{
-	bool any = op->kind >= IO_READ && op->kind <= IO_WRITEV;
-
-	if (any && fd_hint(op->fd) & HINT_NOSOCK)
-		return TIME_NEVER;
-	return io_limit(t, op->fd, io_events(op));
-}
-
-static bool may_be_late(const struct io_op *op)
-{
-	switch ((enum io_kind)op->kind) {
-	case IO_READ:
-	case IO_READV:
-		return op->off == IO_CURRENT;
-	case IO_RECV:
-	case IO_RECVMSG:
-		return !op->flags;
-	default:
-		return false;
-	}
-}
-
-/* The late try. It comes before the lookups, because it does not need them. -EAGAIN: op
- * must wait. */
-static long try_late(struct uk_thread *t, struct io_op *op)
-{
-	int fd = op->fd;
-	long r;
-
-	if (!may_be_late(op) || !sched_io_may_be_late(t) ||
-	    !(fd_late_due(fd) || fuzz_once_in(2)) || !io_in_place(t, op))
-		return -EAGAIN;
-	hold(t, op); /* the thread sleeps, and op is not armed when it wakes */
-	r = sched_io_late(t, op);
-	fd_late_tried(fd, r >= 0);
-	if (unlikely(r == REACTOR_MOVED))
-		follow(op);
-	return unlikely(r == REACTOR_MOVED || r == REACTOR_ANEW || r == REACTOR_READY)
-		   ? -EAGAIN
-		   : r;
-}
-
-/* Wait in the reactor or in the kernel. */
-static long wait_in_kernel(struct uk_thread *t, struct io_op *op, enum io_class c)
-{
-	int plain = io_events(op) ? op_mode(t, op) : 0;
-
-	if (plain < 0)
-		return plain;
-	if (!plain && may_be_late(op))
-		fd_late_waits(op->fd);
-	if (!op->until)
-		op->until = plain ? TIME_NEVER : limit_of(t, op);
-	if (op->parts)
-		hold(t, op);
-	for (unsigned again = 0;;) {
-		long r, err;
-
-		io_left(op);
-		if (plain)
-			r = io_plain(t, op);
-		else if (t->kind == THREAD_FOREIGN)
-			r = wait_foreign(t, op);
-		else
-			r = wait_user(t, op, c);
-		if (unlikely(r == REACTOR_MOVED)) {
-			follow(op);
-			continue;
-		}
-		if (likely(r != -EINTR && r != -EAGAIN && r != -ETIMEDOUT))
-			return r;
-		if (r != -EINTR && plain)
-			return r;
-		err = answer(t, op, r);
-		if (err)
-			return err;
-		err = r == -EINTR && sched_eintr_counts(t) ? -EINTR : io_check(t);
-		/* -EAGAIN although the file blocks: the kernel is short of something,
-		 * or other threads were faster each time */
-		if (!err && r == -EAGAIN && ++again > AGAIN_MAX) {
-			hold(t, op);
-			err = io_pause(t, PAUSE);
-		}
-		if (err)
-			return err;
-	}
-}
-
-static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
-{
-	long r = try_late(t, op);
-
-	return r == -EAGAIN ? wait_in_kernel(t, op, c) : r;
-}
-
-/* Make a read of a known socket a receive, for two reasons: the kernel refuses it if
- * the fd is no socket any more (closed without our knowledge), and a receive can be
- * told not to wait. */
-static bool as_receive(struct io_op *op)
-{
-	if (op->kind != IO_READ || op->off != IO_CURRENT ||
-	    !(known_ask(op->fd) & KNOWN_BLOCKS))
-		return false;
-	op->kind = IO_RECV;
-	op->flags = 0;
-	return true;
-}
-
-long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
-{
-	int first = op->fd;
-	bool read = as_receive(op);
-	long r = wait_op(t, op, c);
-
-	if (unlikely(read && r == -ENOTSOCK)) {
-		known_forget(first, KNOWN_ALL);
-		op->kind = IO_READ;
-		op->until = 0;
-		r = wait_op(t, op, c);
-	}
-	if (!op->parts)
-		io_settle(op);
+	COUNT(t, syscalls);
+	block_begin(t, false);
+	r = sys6(nr, a, b, c, d, e, f);
+	block_end(t);
 	return r;
 }
 
-/* A short message on a stream that is received ahead, while many threads run for short
- * times: the reactor tries it, and submits those of many threads in one system call.
- * Only with MSG_NOSIGNAL, because otherwise SIGPIPE would reach the dispatcher. */
-static bool in_company(struct uk_thread *t, const struct io_op *op)
-{
-	return op->kind == IO_SEND && fd_is_ahead(op->fd) && sched_io_dense(t) &&
-	       op->flags & MSG_NOSIGNAL && !(op->flags & MSG_MORE) &&
-	       op->len <= COMPANY_MOST && io_in_shared_memory(t, op->addr, op->len);
-}
-
-static long try_in_company(struct uk_thread *t, struct io_op *op)
-{
-	uint32_t flags = op->flags;
-	long r;
-
-	op->flags |= MSG_DONTWAIT;
-	r = sched_io_soon(t, op);
-	op->flags = flags;
-	if (unlikely(r == REACTOR_MOVED))
-		follow(op);
-	return unlikely(r == REACTOR_MOVED || r == REACTOR_ANEW || r == REACTOR_READY)
-		   ? -EAGAIN
-		   : r;
-}
-
-long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)
+long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
+	       long f)
 {
 	long r;
 
-	if (io_leaves(t, op))
-		r = -EAGAIN;
-	else
-		r = in_company(t, op) ? try_in_company(t, op) : io_try(t, op);
-
-	if (r != -EAGAIN && r != -EOPNOTSUPP) {
-		sched_inline(t, 1);
-		return r;
-	}
-	return io_wait_op(t, op, c);
-}
-
-long io_file(struct uk_thread *t, struct io_op *op)
-{
-	long r = io_try(t, op);
-
-	if (r != -EAGAIN && r != -EOPNOTSUPP) {
-		sched_inline(t, 1);
-		return r;
-	}
-	return io_whole(t, op);
+	do
+		r = io_marked_once(t, nr, a, b, c, d, e, f);
+	while (r == -EINTR);
+	return r;
 }

@@ -162,18 +162,22 @@ static long bounce_once(struct uk_thread *t, const struct copy *c, size_t most)
 			      .fd = c->p.fd[IN],
 			      .addr = &one,
 			      .len = 1,
+			      .inside = true,
 			      .off = c->pos ? *c->pos : -1 };
-	struct io_op to = { .kind = IO_SEND, .fd = c->p.fd[OUT], .addr = one.iov_base };
+	struct io_op to = { .kind = IO_SEND,
+			    .fd = c->p.fd[OUT],
+			    .addr = one.iov_base,
+			    .inside = true };
 	long r;
 
 	if (!one.iov_base || from.off < 0)
 		return -EOPNOTSUPP;
-	r = io_try_in(t, &from);
+	r = io_try(t, &from);
 	if (r <= 0)
 		return r < 0 ? -EOPNOTSUPP : 0;
 	to.len = (uint32_t)r;
 	to.flags = (size_t)r == BOUNCE && n > BOUNCE ? MSG_MORE : 0;
-	r = io_try_in(t, &to);
+	r = io_try(t, &to);
 	if (r >= 0) {
 		sched_inline(t, 1);
 		*c->pos += r;

@@ -18,12 +18,61 @@
 #include "io/io.h"
 
 #include <fcntl.h>
+#include <linux/major.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 #define TERMINALS 64u
 #define PAUSE (NS_PER_MS / 4)
+
+bool io_sees_closes;
+
+/* -- what an fd is -- */
+
+/* Character devices of the memory driver: mem, null, port; zero, full, random,
+ * urandom. */
+static unsigned nature_of_memory(unsigned minor)
+{
+	switch (minor) {
+	case 1:
+	case 3:
+	case 4:
+		return HINT_FILE;
+	case 5:
+	case 7:
+	case 8:
+	case 9:
+		return HINT_FILE | HINT_ENDLESS;
+	default: /* kmsg: its reads wait for messages */
+		return HINT_STREAM | HINT_DEVICE;
+	}
+}
+
+static unsigned nature_of_device(dev_t dev)
+{
+	unsigned kind = major(dev);
+
+	if (kind == MEM_MAJOR)
+		return nature_of_memory(minor(dev));
+	if (kind == TTY_MAJOR || kind == TTYAUX_MAJOR ||
+	    (kind >= UNIX98_PTY_MASTER_MAJOR &&
+	     kind < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT))
+		return HINT_STREAM | HINT_DEVICE | HINT_TERMINAL;
+	return HINT_STREAM | HINT_DEVICE;
+}
+
+unsigned io_nature(struct uk_thread *t, int fd)
+{
+	struct stat st;
+
+	COUNT(t, syscalls);
+	if (sys2(SYS_fstat, fd, &st) < 0)
+		return 0;
+	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode))
+		return HINT_FILE;
+	return S_ISCHR(st.st_mode) ? nature_of_device(st.st_rdev) : HINT_STREAM;
+}
 
 /* -- both forms of a call -- */
 
@@ -113,30 +162,12 @@ static long read_file(struct uk_thread *t, struct io_op *op, const struct iovec 
 		      size_t n, unsigned hint)
 {
 	uint32_t life = fd_life(op->fd);
-	long r = io_whole(t, op);
+	long r = io_block(t, op, IO_WHOLE);
 
 	sched_inline(t, 1);
 	if (unlikely(hint & HINT_ENDLESS) && r > 0 && (size_t)r < io_iov_len(v, n))
-		return io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
+		return io_rest(t, op, v, n, r, life);
 	return r;
-}
-
-static long read_stream(struct uk_thread *t, struct io_op *op, unsigned hint,
-			bool is_new)
-{
-	if (is_new || fd_hint_likely(op->fd)) {
-		long r = io_try(t, op);
-
-		if (!is_new)
-			fd_hint_tried(op->fd, r != -EAGAIN);
-		if (r != -EAGAIN && r != -EOPNOTSUPP) {
-			sched_inline(t, 1);
-			return r;
-		}
-	}
-	if (unlikely(hint & HINT_DEVICE) && io_in_background(op->fd))
-		return -EIO;
-	return io_wait_op(t, op, IO_CLASS_FILE);
 }
 
 /* At the current position. */
@@ -154,7 +185,8 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 	hint = look(t, op->fd, &is_new);
 	if (hint & HINT_FILE)
 		return read_file(t, op, v, n, hint);
-	r = read_stream(t, op, hint, is_new);
+	op->fresh = is_new;
+	r = io_wait(t, op);
 	/* another thread may have set it meanwhile */
 	hint = fd_hint(op->fd);
 	if (r >= 0 && hint & HINT_STREAM)
@@ -183,17 +215,17 @@ static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 		r = -EINVAL;
 	if (r == 0) {
 		r = io_try(t, op);
+		op->tried = true;
 		if (r != -EAGAIN && r != -EOPNOTSUPP)
 			sched_inline(t, 1);
-		else if (r == -EAGAIN && t->kind == THREAD_USER && io_in_place(t, op) &&
-			 io_is_file(t, op->fd))
-			r = io_wait_op(t, op, IO_CLASS_FILE);
+		else if (r == -EAGAIN && io_is_file(t, op->fd))
+			r = io_wait(t, op);
 		else
-			r = io_file(t, op);
+			r = io_block(t, op, IO_WHOLE);
 	}
 	if (r <= 0 || (size_t)r == io_iov_len(v, n))
 		return r;
-	return io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
+	return io_rest(t, op, v, n, r, life);
 }
 
 ssize_t uk_pread(int fd, void *buf, size_t n, off_t off)
@@ -253,13 +285,13 @@ static long write_stream(struct uk_thread *t, struct io_op *op, const struct iov
 	long r;
 
 	op->parts = true;
-	r = io_do(t, op, IO_CLASS_FILE);
+	r = io_wait(t, op);
 	if (unlikely(r >= 0 && (n != 1 || (size_t)r < v->iov_len)))
-		return io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
+		return io_rest(t, op, v, n, r, life);
 	io_settle(op);
 	/* a file where a stream was: some file systems report that with -EINVAL */
 	if (unlikely(r == -EINVAL) && io_is_file(t, op->fd))
-		return io_whole(t, op);
+		return io_block(t, op, IO_WHOLE);
 	return r;
 }
 
@@ -323,7 +355,7 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 		return r;
 	hint = look(t, op->fd, &is_new);
 	if (hint & HINT_FILE)
-		return io_whole(t, op);
+		return io_block(t, op, IO_WHOLE);
 	/* if t->terminal is set, this is a handler in the middle of such a write */
 	if (unlikely(hint & HINT_TERMINAL) && t->kind == THREAD_USER && !t->terminal)
 		return write_terminal(t, op, v, n, life);
@@ -337,7 +369,7 @@ static long pwrite_op(struct uk_thread *t, struct io_op *op,
 
 	if (err)
 		return err;
-	return op->off < 0 ? -EINVAL : io_whole(t, op);
+	return op->off < 0 ? -EINVAL : io_block(t, op, IO_WHOLE);
 }
 
 ssize_t uk_write(int fd, const void *buf, size_t n)
@@ -473,7 +505,7 @@ static int sync_op(int fd, unsigned data_only)
 	long r = io_check(t);
 
 	if (r == 0)
-		r = io_wait_op(t, &op, IO_CLASS_FILE);
+		r = io_wait(t, &op);
 	rt_exit();
 	return (int)r;
 }

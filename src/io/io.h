@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io.h - what the files of this directory share. See call.c for the design.
+/* io.h - what the files of this directory share. See io_wait.c for the design.
  *
  * A struct io_op describes a call completely (kind, fd, buffer, flags, offset),
- * whichever way it is carried out: by io_try without blocking, by io_raw in the kernel,
- * or by the reactor.
+ * whichever way it is made: by io_try without blocking, by io_block in the kernel, or by
+ * the reactor.
  */
 #ifndef IO_IO_H
 #define IO_IO_H
@@ -31,7 +31,7 @@
 #define IO_MAX_IOV 1024
 #define IO_CURRENT ((int64_t)-1) /* op.off: the file's own position */
 
-/* -- call.c -- */
+/* -- io_wait.c -- */
 
 /* -ECANCELED, -EINTR or -ETIMEDOUT if this thread may not begin a call that waits, or
  * wait on. */
@@ -44,37 +44,71 @@ static inline int io_check(const struct uk_thread *t)
 	return 0;
 }
 
-/* forms.c: the operation in a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP:
- * this kind, or this file, has no such form. io_try is outside the runtime, because its
- * memory may fault; the thread may be on another vp afterwards. io_try_in is inside:
- * for the runtime's memory. */
+/* -- the three ways to make a call: call.c, io_wait.c --
+ *
+ * A new blocking call is a row of io_calls; the wrappers fill in a struct io_op. */
+
+enum io_form {             /* what a call passes to the kernel */
+	       IO_OTHER,   /* arguments of its own; it has no form that cannot block */
+	       IO_BYTES,   /* addr, len, off */
+	       IO_VECTOR,  /* addr = iovec, len = how many, off */
+	       IO_SOCKET,  /* addr, len, flags */
+	       IO_MESSAGE, /* addr = msghdr, flags */
+	       IO_FUNCTION /* addr = struct io_function */
+};
+
+enum io_first { IO_NEVER_FIRST, IO_IF_LIKELY, IO_FIRST }; /* io_try before it waits? */
+
+struct io_call {
+	uint8_t form, class, first;
+	bool late;         /* a read, which may be tried late (reactor/late.c) */
+	uint8_t one;       /* the kind that does the same with one piece of memory */
+	uint16_t now;      /* the system call that can be told not to block */
+	uint16_t here, at; /* the kernel's own, at the file's position; at an offset */
+};
+extern const struct io_call io_calls[IO_KINDS];
+
+/* IO_CALL: a call of the caller's own that does not block. -EAGAIN: it would. fd: the
+ * op's, or a duplicate after a close. */
+struct io_function {
+	long (*call)(void *arg, int fd);
+	void *arg;
+};
+/* Makes f's call, outside the runtime, until it does not return -EAGAIN, and waits for
+ * events of fd in between. until: 0: as a call on a socket waits (O_NONBLOCK and its
+ * time limit end it with -EAGAIN); else it ends then, with -EAGAIN. For calls that carry
+ * more than bytes (addresses, messages, lists of both): the kernel reads and writes the
+ * program's memory by the program's own pointers, refuses bad ones, and the runtime
+ * never looks at them. It costs a system call more for each wait than an operation of
+ * the reactor. The caller is outside the runtime. */
+long io_until(int fd, unsigned events, int64_t until, const struct io_function *f);
+
+/* In a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP: this kind, or this file,
+ * has no such form. Outside the runtime, because the memory may fault (op->inside: it is
+ * the runtime's own), so the thread may be on another vp afterwards. */
 long io_try(struct uk_thread *t, const struct io_op *op);
-long io_try_in(struct uk_thread *t, const struct io_op *op);
-/* The plain system call, under a mark; may return -EINTR. */
-long io_raw(struct uk_thread *t, const struct io_op *op, bool release);
-/* The same for a file, whose call ends by itself: never -EINTR. */
-long io_whole(struct uk_thread *t, const struct io_op *op);
-/* For a file with O_NONBLOCK: by a form that cannot block if that gives the same
- * answer. */
+/* Parks until op is done: in the reactor, or in the kernel if the reactor cannot do it.
+ * If that is likely to help, it is tried first (op->tried: not again; op->fresh: nothing
+ * is known of the fd). -EAGAIN: the file has O_NONBLOCK, and the call did not wait; or
+ * the socket's own time limit is over. */
+long io_wait(struct uk_thread *t, struct io_op *op);
+/* As the kernel makes it, under a mark: the vp moves on if the call sleeps. */
+enum io_block {
+	IO_ONCE,    /* may return -EINTR */
+	IO_RELEASE, /* likewise; the vp is handed off first */
+	IO_WHOLE    /* on a file: it ends by itself, never with -EINTR */
+};
+long io_block(struct uk_thread *t, const struct io_op *op, enum io_block how);
+
+/* io_wait.c's: for a file with O_NONBLOCK, io_try if that gives the same answer. */
 long io_plain(struct uk_thread *t, const struct io_op *op);
-/* Wait until op is done, in the reactor, or in the kernel if the reactor cannot do it.
- * -EAGAIN: the file has O_NONBLOCK, and the call did not wait; or the socket's own time
- * limit is over. */
-long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* A call of several parts (op->parts) goes on with the file that it began with, even if
  * the fd is closed meanwhile. Call this before each further part; life is the fd's
  * (fd_life), from before the first part. False: the fd was closed before its file
  * could be held, and the call ends with what it has. */
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
-/* Before each wait of a counted thread: if the fd is being left (io_leave), op goes on
- * with a duplicate of its file. */
-void io_left(struct io_op *op);
-/* At the end of the call: op->fd is the caller's fd again. */
+/* At the end of such a call: op->fd is the caller's fd again. */
 void io_settle(struct io_op *op);
-/* io_try, then io_wait_op. */
-long io_do(struct uk_thread *t, struct io_op *op, enum io_class c);
-/* io_try, then io_whole: for a file at a given offset. */
-long io_file(struct uk_thread *t, struct io_op *op);
 /* The sum of the lengths; saturates. Only for lists that the kernel has accepted. */
 size_t io_iov_len(const struct iovec *v, size_t n);
 /* The rest of a transfer to or from v[0..n) whose first part, first, returned r:
@@ -82,16 +116,13 @@ size_t io_iov_len(const struct iovec *v, size_t n);
  * cancellation. Returns the whole count, or r if that is not positive. Ancillary data
  * and the address go with the first piece only. Calls io_settle. */
 long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, size_t n,
-	     long r, enum io_class c, uint32_t life);
+	     long r, uint32_t life);
 /* Until all of op's bytes are written, as a blocking write does: the count, or -errno
  * if there was none. For IO_WRITE and IO_SEND. */
-long io_out(struct uk_thread *t, struct io_op *op, enum io_class c);
+long io_out(struct uk_thread *t, struct io_op *op);
 /* Wait for events of fd: the ready ones, or -errno. Also bounded by the thread's
  * deadline. */
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);
-/* The same. REACTOR_MOVED: *fd is now a duplicate, which belongs to the caller. */
-int io_ready_or_moved(struct uk_thread *t, int *fd, unsigned events, int64_t deadline,
-		      enum io_class c);
 /* The same, but -EAGAIN when the time limit of the socket's own option (SO_RCVTIMEO for
  * POLLIN, SO_SNDTIMEO for POLLOUT) is over. *until: 0 before a call's first wait. */
 int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until);
@@ -125,7 +156,7 @@ static inline void io_follow(int *fd, int duplicate, int first)
 }
 /* The preload library sets it at load time. */
 extern bool io_sees_closes;
-/* call.c: accept(2) on a listener without O_NONBLOCK, such that it does not block
+/* io_wait.c: accept(2) on a listener without O_NONBLOCK, such that it does not block
  * because another of our threads was faster. A new fd or -errno. -EAGAIN: no connection
  * is waiting, or another thread is just taking it; wait for readiness again. Call it
  * under a mark: it does block if something outside the runtime (another process, a
@@ -178,7 +209,6 @@ static inline bool io_is_file(struct uk_thread *t, int fd)
 {
 	return io_nature(t, fd) & HINT_FILE;
 }
-uint32_t io_events(const struct io_op *op);
 
 /* A partly done scatter list. */
 struct io_iov {

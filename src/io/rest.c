@@ -25,22 +25,6 @@ size_t io_iov_len(const struct iovec *v, size_t n)
 	return sum;
 }
 
-static enum io_kind single_kind(enum io_kind kind)
-{
-	switch (kind) {
-	case IO_READV:
-		return IO_READ;
-	case IO_WRITEV:
-		return IO_WRITE;
-	case IO_RECVMSG:
-		return IO_RECV;
-	case IO_SENDMSG:
-		return IO_SEND;
-	default:
-		return kind;
-	}
-}
-
 /* The next piece: the rest of a partly done element, else all remaining elements. */
 static void next_piece(struct io_op *op, const struct io_op *first,
 		       const struct io_iov *io, struct msghdr *m, int64_t off)
@@ -54,7 +38,7 @@ static void next_piece(struct io_op *op, const struct io_op *first,
 			      .off = off,
 			      .until = op->until };
 	if (io->skip || io->n == 1) {
-		op->kind = (uint8_t)single_kind(first->kind);
+		op->kind = io_calls[first->kind].one;
 		op->addr = (const char *)io->v->iov_base + io->skip;
 		op->len = (uint32_t)MIN(io->v->iov_len - io->skip, IO_MAX_LEN);
 	} else if (first->kind == IO_RECVMSG || first->kind == IO_SENDMSG) {
@@ -68,17 +52,20 @@ static void next_piece(struct io_op *op, const struct io_op *first,
 	}
 }
 
-static long do_piece(struct uk_thread *t, struct io_op *op, enum io_class c)
+static long do_piece(struct uk_thread *t, struct io_op *op)
 {
+	bool read = op->kind == IO_READ || op->kind == IO_READV;
+
+	if (read && op->off == IO_CURRENT)
+		return io_block(t, op, IO_WHOLE);
 	/* the last one took less than all: the file is full, or empty, now */
-	if (op->kind != IO_READ && op->kind != IO_READV)
-		return io_wait_op(t, op, c);
-	return op->off == IO_CURRENT ? io_whole(t, op) : io_do(t, op, c);
+	op->tried = !read;
+	return io_wait(t, op);
 }
 
 /* Continues in op what first has begun. */
 static long pieces(struct uk_thread *t, const struct io_op *first, struct io_op *op,
-		   struct io_iov *io, long r, enum io_class c, uint32_t life)
+		   struct io_iov *io, long r, uint32_t life)
 {
 	int64_t off = first->off;
 	struct msghdr m;
@@ -93,13 +80,13 @@ static long pieces(struct uk_thread *t, const struct io_op *first, struct io_op 
 		    !io_go_on(t, op, life))
 			break;
 		next_piece(op, first, io, &m, off);
-		r = do_piece(t, op, c);
+		r = do_piece(t, op);
 	}
 	return done ? (long)done : r;
 }
 
 long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, size_t n,
-	     long r, enum io_class c, uint32_t life)
+	     long r, uint32_t life)
 {
 	struct io_iov io = { v, n, 0 };
 	struct io_op op = { .fd = first->fd,
@@ -107,7 +94,7 @@ long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, si
 			    .held = first->held,
 			    .until = first->until };
 
-	r = pieces(t, first, &op, &io, r, c, life);
+	r = pieces(t, first, &op, &io, r, life);
 	io_settle(&op);
 	first->fd = op.fd;
 	first->was = 0;
@@ -115,16 +102,16 @@ long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, si
 	return r;
 }
 
-long io_out(struct uk_thread *t, struct io_op *op, enum io_class c)
+long io_out(struct uk_thread *t, struct io_op *op)
 {
 	struct iovec one = { (void *)(uintptr_t)op->addr, op->len };
 	uint32_t life = fd_life(op->fd);
 	long r;
 
 	op->parts = true;
-	r = io_do(t, op, c);
+	r = io_wait(t, op);
 	if (unlikely(r >= 0 && (size_t)r < one.iov_len))
-		return io_rest(t, op, &one, 1, r, c, life);
+		return io_rest(t, op, &one, 1, r, life);
 	io_settle(op);
 	return r;
 }

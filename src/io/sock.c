@@ -5,7 +5,7 @@
  * after a thread's own reply there is nothing yet (a try succeeds 2-4 times in 365,000
  * and costs a twentieth of a request). A send is tried first, with MSG_DONTWAIT,
  * because there is nearly always space. If many threads send on streams that are
- * received ahead, the reactor tries for all in one system call (call.c). A blocking
+ * received ahead, the reactor tries for all in one system call (io_wait.c). A blocking
  * send on a stream sends everything, as the kernel's does.
  *
  * connect has no form that does not block. If the reactor has none either (epoll), the
@@ -55,7 +55,7 @@ static long at_once(struct uk_thread *t, struct io_op *op)
 	long r;
 
 	do
-		r = io_raw(t, op, false);
+		r = io_block(t, op, IO_ONCE);
 	while (r == -EINTR);
 	sched_inline(t, 1);
 	return r;
@@ -63,20 +63,8 @@ static long at_once(struct uk_thread *t, struct io_op *op)
 
 static long recv_op(struct uk_thread *t, struct io_op *op)
 {
-	bool known = fd_hint(op->fd) & HINT_SOCK;
-
-	/* unknown: if the fd is no socket at all, epoll would wait for an event */
-	if ((!known || fd_hint_likely(op->fd)) && !sched_io_served(t)) {
-		long r = io_try(t, op);
-
-		if (known)
-			fd_hint_tried(op->fd, r != -EAGAIN);
-		if (r != -EAGAIN) {
-			sched_inline(t, 1);
-			return r;
-		}
-	}
-	return io_wait_op(t, op, IO_CLASS_NET);
+	op->fresh = !(fd_hint(op->fd) & HINT_SOCK);
+	return io_wait(t, op);
 }
 
 /* MSG_PEEK|MSG_WAITALL: nothing announces that more bytes follow those that stay in the
@@ -172,7 +160,7 @@ static long recv_all(struct uk_thread *t, struct io_op *op, const struct iovec *
 	op->parts = true;
 	r = recv_op(t, op);
 	if (r >= 0 && (size_t)r < io_iov_len(v, n))
-		return io_rest(t, op, v, n, r, IO_CLASS_NET, life);
+		return io_rest(t, op, v, n, r, life);
 	io_settle(op);
 	return r;
 }
@@ -304,8 +292,7 @@ ssize_t uk_send(int fd, const void *buf, size_t n, int flags)
 	long r = io_check(t);
 
 	if (r == 0)
-		r = flags & MSG_DONTWAIT ? at_once(t, &op)
-					 : io_out(t, &op, IO_CLASS_NET);
+		r = flags & MSG_DONTWAIT ? at_once(t, &op) : io_out(t, &op);
 	rt_exit();
 	return r;
 }
@@ -355,13 +342,13 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 	op->parts = true;
 	/* m is read after the kernel has accepted it, or if it is on our stack */
 	r = io_leaves(t, op) ? -EAGAIN : io_try(t, op);
-	if (r == -EAGAIN)
-		r = unannounced(m) ? send_to_unix(t, op)
-				   : io_wait_op(t, op, IO_CLASS_NET);
-	else
+	op->tried = true;
+	if (r != -EAGAIN)
 		sched_inline(t, 1);
+	else
+		r = unannounced(m) ? send_to_unix(t, op) : io_wait(t, op);
 	if (r > 0 && (m->msg_iovlen > 1 || (size_t)r < m->msg_iov->iov_len))
-		return io_rest(t, op, m->msg_iov, m->msg_iovlen, r, IO_CLASS_NET, life);
+		return io_rest(t, op, m->msg_iov, m->msg_iovlen, r, life);
 	io_settle(op);
 	return r;
 }
@@ -453,7 +440,7 @@ static long accept_op(struct uk_thread *t, struct io_op *op)
 	r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
 	if (r < 0)
 		return r;
-	return listens ? io_wait_op(t, op, IO_CLASS_NET) : at_once(t, op);
+	return listens ? io_wait(t, op) : at_once(t, op);
 }
 
 int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -519,7 +506,7 @@ static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
 	if (r == 0) {
 		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &tick,
 		     sizeof(tick));
-		r = io_raw(t, op, false);
+		r = io_block(t, op, IO_ONCE);
 		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old,
 		     sizeof(old));
 	}
@@ -532,7 +519,7 @@ static long connect_once(struct uk_thread *t, struct io_op *op)
 	long r;
 
 	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
-		return io_raw(t, op, false);
+		return io_block(t, op, IO_ONCE);
 	if (!sched_io_can(t, IO_CONNECT, IO_CLASS_NET) || !io_in_place(t, op))
 		return connect_one_tick(t, op);
 	r = sched_io(t, op, IO_CLASS_NET, op->until);
@@ -618,7 +605,7 @@ int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (r == 0 && io_nonblock(t, fd)) {
 		do
-			r = io_raw(t, &op, false);
+			r = io_block(t, &op, IO_ONCE);
 		while (r == -EINTR);
 	} else if (r == 0) {
 		op.until = io_limit(t, fd, POLLOUT);

@@ -38,25 +38,6 @@
  * SO_SNDTIMEO. */
 bool posix_restarts(int fd, int limit);
 
-/* pt_until.c: makes u->call(u->arg, fd) until it returns something else than -EAGAIN,
- * and waits for events of fd in between; -ETIMEDOUT at the deadline. Call it outside
- * the runtime. */
-enum io_until_mode {
-	IO_ANYHOW,   /* ignores the file's own flags (epoll_wait) */
-	IO_AS_FILE,  /* with O_NONBLOCK it does not wait */
-	IO_AS_SOCKET /* likewise, and SO_RCVTIMEO, SO_SNDTIMEO end it with -EAGAIN */
-};
-struct io_until {
-	int fd;
-	uint16_t events;
-	uint16_t mode; /* enum io_until_mode */
-	int64_t deadline;
-	/* fd: u->fd, or a duplicate after a close */
-	long (*call)(void *arg, int fd);
-	void *arg;
-};
-long io_until(const struct io_until *u);
-
 /* pt_change.c: before a call that may change, share or end what is known of sockets. m
  * is the program's, and nobody has checked it yet. */
 struct msghdr;

@@ -62,7 +62,7 @@ static bool is_guest(const sigset_t *mask)
 
 static long or_none(long r)
 {
-	return r == -ETIMEDOUT ? 0 : r;
+	return r == -ETIMEDOUT || r == -EAGAIN ? 0 : r;
 }
 
 /* ---- poll ---- */
@@ -245,14 +245,9 @@ static long events_now(void *arg, int fd)
 static int events_until(int fd, struct epoll_event *ev, int max, int64_t end)
 {
 	struct events e = { max, ev };
-	struct io_until u = { .fd = fd,
-			      .events = POLLIN,
-			      .mode = IO_ANYHOW,
-			      .deadline = end,
-			      .call = events_now,
-			      .arg = &e };
+	struct io_function f = { events_now, &e };
 
-	return (int)POSIX_CALL(false, or_none(io_until(&u)));
+	return (int)POSIX_CALL(false, or_none(io_until(fd, POLLIN, end, &f)));
 }
 
 LIBC_API int epoll_wait(int fd, struct epoll_event *ev, int max, int ms)

@@ -51,12 +51,7 @@ ALSO(send, __send);
 
 /* A receive, repeated until it gives something else than -EAGAIN. */
 #define UNTIL(fd_, fn, arg_)                                                           \
-	RECEIVES(fd_, io_until(&(struct io_until){ .fd = (fd_),                        \
-						   .events = POLLIN,                   \
-						   .mode = IO_AS_SOCKET,               \
-						   .deadline = TIME_NEVER,             \
-						   .call = (fn),                       \
-						   .arg = (arg_) }))
+	RECEIVES(fd_, io_until(fd_, POLLIN, 0, &(struct io_function){ (fn), (arg_) }))
 
 struct from {
 	int flags;

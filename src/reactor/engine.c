@@ -40,6 +40,7 @@ uint32_t op_events(const struct io_op *op)
 {
 	switch ((enum io_kind)op->kind) {
 	case IO_POLL:
+	case IO_CALL:
 		return op->len & 0xffff;
 	case IO_RECV:
 	case IO_RECVMSG:

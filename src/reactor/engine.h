@@ -112,8 +112,6 @@ bool fd_nonblock(int fd);
 /* Makes op at once, without blocking: its result, -EAGAIN if it would block, or
  * REACTOR_READY if no form of it is sure not to block. */
 long op_try(struct reactor *r, struct io_op *op);
-/* The poll(2) events that op waits for. */
-uint32_t op_events(const struct io_op *op);
 /* Tests only: use the eventfd even if the kernel has SEND_MSG_RING. */
 extern bool uring_no_msg_kick;
 /* late.c: no op is late. */

@@ -287,6 +287,7 @@ static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 	case IO_SENDMSG_ZC:
 	case IO_LENT:
 	case IO_SHOT:
+	case IO_CALL:
 	case IO_KINDS:
 		return false;
 	case IO_NOP:

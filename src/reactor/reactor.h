@@ -61,6 +61,7 @@ enum io_kind {
 	 * cancelled */
 	IO_LENT,
 	IO_SHOT, /* private to ahead.c */
+	IO_CALL, /* not for reactors: a function that does not block (io/io.h); len */
 	IO_KINDS
 };
 
@@ -68,7 +69,7 @@ enum io_state { IO_IDLE, IO_PENDING, IO_CANCELING, IO_DONE };
 
 /* The epoll engine cannot do the operation without blocking (a tty, say), or cannot
  * watch the fd. The caller makes the blocking call under a mark (IO_ACCEPT: through
- * accept_try, accept.h). */
+ * io_accept_try, io/io.h). */
 #define REACTOR_READY (-4095)
 
 /* The fd was closed during the operation by a close that does not end it. op->fd2 is a
@@ -105,7 +106,10 @@ struct io_op {
 	 * call goes on. parts: more calls on the same file follow. held: fd is counted
 	 * as used (fd/fd.c) */
 	int was;
-	bool parts, held;
+	bool parts : 1, held : 1;
+	/* likewise: nothing is known of fd; it was tried just now; addr is the runtime's
+	 * own memory */
+	bool fresh : 1, tried : 1, inside : 1;
 	uint8_t lends;  /* how many times its memory is lent; the engine writes */
 	uint64_t token; /* whose wait its completion ends; opaque here (sched/vp.h) */
 	union {
@@ -114,6 +118,9 @@ struct io_op {
 	};
 	struct reactor *home; /* the reactor in which it is pending */
 };
+
+/* The poll(2) events that op waits for; 0: none. */
+uint32_t op_events(const struct io_op *op);
 
 /* A FIFO of ops, linked by next (engine.h). */
 struct opq {

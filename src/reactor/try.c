@@ -86,6 +86,7 @@ static long try_once(struct reactor *r, struct io_op *op)
 	case IO_SENDMSG_ZC:
 	case IO_LENT:
 	case IO_SHOT:
+	case IO_CALL:
 	case IO_KINDS:
 		break;
 	}

@@ -193,6 +193,7 @@ static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
 		s->splice_fd_in = op->fd2;
 		break;
 	case IO_LENT:
+	case IO_CALL:
 	case IO_KINDS:
 		break;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fd.pml - an fd is closed, becomes another file, or is inherited by a fork's child,
  * while threads and an asynchronous request use it (struct fd_state in src/fd/fd.h;
- * uk_close, io_leave and io_leave_end in src/io/close.c; once_ready in
- * src/preload/pt_until.c, wait_outside in src/io/call.c).
+ * uk_close, io_leave and io_leave_end in src/io/close.c; wait_outside in
+ * src/io/io_wait.c).
  *
  * Each of two threads makes a call that must wait until the file is ready. The thread
  * counts itself as a user of the fd, waits in the reactor by the fd, is told that the
