@@ -56,7 +56,7 @@ MATRIX = {
     "full": ["uring/1", "uring/8", "epoll/2"]}
 # the pairs of these tests with --short
 SHORT = {
-    "tree/aarch64": [], "tree/quick": [], "tools/lines": [], "web/pth": [], "web/uk-set": [],
+    "tree/aarch64": [], "tree/quick": [], "tools/lines": [], "tools/fast": [], "web/pth": [], "web/uk-set": [],
     "web/uk": ["uring/2"], "api/cold": ["epoll/2"]}
 
 HANG = 300  # in seconds of an idle machine; the slowest test takes some tens of them

@@ -33,6 +33,7 @@
 #define HINT_FLAGS 0x1800808fu
 #define HINT_MISSES(h) (((h) >> 4) & 7u)
 #define HINT_SKIP 0x100u
+#define HINT_TRIES 0x7f70u /* misses, and tries to skip */
 #define HINT_SKIPS(h) ((h)&0x7f00u)
 #define HINT_MISSES_MAX 7u
 #define HINT_LATES 0x7ff0000u

@@ -93,7 +93,10 @@ INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf,
 			    .addr = buf,
 			    .len = (uint32_t)one.iov_len,
 			    .off = off };
-	long r = call(t, &op, &one, 1);
+	long r;
+
+	io_count_quick(t);
+	r = call(t, &op, &one, 1);
 
 	rt_exit();
 	return r;
@@ -195,7 +198,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 	return r;
 }
 
-ssize_t uk_read(int fd, void *buf, size_t n)
+ssize_t io_read(int fd, void *buf, size_t n)
 {
 	return plain(read_op, IO_READ, fd, buf, n, IO_CURRENT);
 }
@@ -372,7 +375,7 @@ static long pwrite_op(struct uk_thread *t, struct io_op *op,
 	return op->off < 0 ? -EINVAL : io_block(t, op, IO_WHOLE);
 }
 
-ssize_t uk_write(int fd, const void *buf, size_t n)
+ssize_t io_write(int fd, const void *buf, size_t n)
 {
 	return plain(write_op, IO_WRITE, fd, buf, n, IO_CURRENT);
 }

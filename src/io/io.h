@@ -109,6 +109,21 @@ long io_plain(struct uk_thread *t, const struct io_op *op);
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
 /* At the end of such a call: op->fd is the caller's fd again. */
 void io_settle(struct io_op *op);
+/* sock.c, file.c: the calls of fast.c in full. done: what a send gave that was tried; 0:
+ * it was not tried. life: the fd's, from before. */
+ssize_t io_read(int fd, void *buf, size_t n);
+ssize_t io_write(int fd, const void *buf, size_t n);
+ssize_t io_recv(int fd, void *buf, size_t n, int flags);
+ssize_t io_send(int fd, const void *buf, size_t n, int flags, long done, uint32_t life);
+/* They count the calls that were made outside the runtime. */
+static inline void io_count_quick(struct uk_thread *t)
+{
+	if (likely(!t->quick))
+		return;
+	bump(&sched_count(t)->syscalls, t->quick);
+	sched_inline(t, t->quick);
+	t->quick = 0;
+}
 /* The sum of the lengths; saturates. Only for lists that the kernel has accepted. */
 size_t io_iov_len(const struct iovec *v, size_t n);
 /* The rest of a transfer to or from v[0..n) whose first part, first, returned r:
@@ -117,9 +132,6 @@ size_t io_iov_len(const struct iovec *v, size_t n);
  * and the address go with the first piece only. Calls io_settle. */
 long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, size_t n,
 	     long r, uint32_t life);
-/* Until all of op's bytes are written, as a blocking write does: the count, or -errno
- * if there was none. For IO_WRITE and IO_SEND. */
-long io_out(struct uk_thread *t, struct io_op *op);
 /* Wait for events of fd: the ready ones, or -errno. Also bounded by the thread's
  * deadline. */
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);

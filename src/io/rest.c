@@ -101,17 +101,3 @@ long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, si
 	first->held = false;
 	return r;
 }
-
-long io_out(struct uk_thread *t, struct io_op *op)
-{
-	struct iovec one = { (void *)(uintptr_t)op->addr, op->len };
-	uint32_t life = fd_life(op->fd);
-	long r;
-
-	op->parts = true;
-	r = io_wait(t, op);
-	if (unlikely(r >= 0 && (size_t)r < one.iov_len))
-		return io_rest(t, op, &one, 1, r, life);
-	io_settle(op);
-	return r;
-}

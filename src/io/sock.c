@@ -192,7 +192,7 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 	return r;
 }
 
-ssize_t uk_recv(int fd, void *buf, size_t n, int flags)
+ssize_t io_recv(int fd, void *buf, size_t n, int flags)
 {
 	int unable = rt_begin();
 
@@ -206,7 +206,10 @@ ssize_t uk_recv(int fd, void *buf, size_t n, int flags)
 			    .len = (uint32_t)one.iov_len,
 			    .flags = (uint32_t)flags,
 			    .off = IO_CURRENT };
-	long r = recv_any(t, &op, &one, 1);
+	long r;
+
+	io_count_quick(t);
+	r = recv_any(t, &op, &one, 1);
 
 	rt_exit();
 	return r;
@@ -276,23 +279,35 @@ int uk_recv_ahead(int fd)
 
 /* -- sending -- */
 
-ssize_t uk_send(int fd, const void *buf, size_t n, int flags)
+ssize_t io_send(int fd, const void *buf, size_t n, int flags, long done, uint32_t life)
 {
 	int unable = rt_begin();
 
 	if (unlikely(unable))
 		return unable;
 	struct uk_thread *t = rt_enter();
+	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
 	struct io_op op = { .kind = IO_SEND,
 			    .fd = fd,
 			    .addr = buf,
-			    .len = (uint32_t)MIN(n, IO_MAX_LEN),
+			    .len = (uint32_t)one.iov_len,
 			    .flags = (uint32_t)flags,
+			    .tried = done == -EAGAIN,
+			    .parts = true,
 			    .off = IO_CURRENT };
-	long r = io_check(t);
+	long r = done;
 
-	if (r == 0)
-		r = flags & MSG_DONTWAIT ? at_once(t, &op) : io_out(t, &op);
+	io_count_quick(t);
+	if (done == 0 || done == -EAGAIN || done == -EINTR)
+		r = io_check(t);
+	if (r == 0 && flags & MSG_DONTWAIT)
+		r = at_once(t, &op);
+	else if (r == 0)
+		r = io_wait(t, &op);
+	if (unlikely(r > 0 && (size_t)r < one.iov_len) && !(flags & MSG_DONTWAIT))
+		r = io_rest(t, &op, &one, 1, r, life);
+	else
+		io_settle(&op);
 	rt_exit();
 	return r;
 }

@@ -239,6 +239,8 @@ extern int reactor_dropped;
 /* 1: the process has changed its user or group ids, and an older network processor may
  * still have the old ones. Any thread sets it. */
 extern uint32_t reactor_other_ids;
+/* A reactor with a network processor was made. Any thread sets it. */
+extern uint32_t reactor_serves;
 /* Choose and start an engine: want = "uring", "epoll" or NULL (automatic: io_uring if
  * the kernel and the seccomp filter allow it, else epoll). -EINVAL for another name. A
  * forced engine that does not start is an error, not a fallback. n: NULL, or the

@@ -96,6 +96,7 @@ static bool open_served(struct uring *u, struct net_cpu *n, struct uring_params 
 	}
 	u->fd = fd;
 	u->sq_thread = true;
+	store_relaxed(&reactor_serves, 1);
 	u->sq_cpu = n->cpu;
 	if (n->ring < 0)
 		n->ring = fd;

@@ -56,7 +56,7 @@
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
 
-uint32_t reactor_other_ids;
+uint32_t reactor_other_ids, reactor_serves;
 
 /* -- the end of an op -- */
 

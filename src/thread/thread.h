@@ -189,8 +189,8 @@ struct uk_thread {
 	/* 1: its stack was trimmed in this wait; written by the keeper, and by the
 	 * owner when it begins a wait */
 	uint8_t trimmed;
-	uint8_t kind_of_stack; /* mem/stack.h */
-	uint8_t uncancelable;  /* this wait ignores cancel; owner, while ARMED */
+	uint8_t quick;        /* calls outside the runtime, not counted yet; owner */
+	uint8_t uncancelable; /* this wait ignores cancel; owner, while ARMED */
 	/* -- line 2: a wait in the futex table -- */
 	char node[CACHE_LINE]; /* sync/futex.h */
 	/* -- line 3: a wait with a deadline -- */
@@ -206,6 +206,7 @@ struct uk_thread {
 	uint8_t deferred; /* foreign: a signal handler on it left a wake-up to do */
 	uint8_t terminal; /* slot + 1 of the terminal it writes to (io/file.c); owner */
 	uint8_t lasting;  /* its block stays until it is joined or detached; constant */
+	uint8_t kind_of_stack; /* mem/stack.h */
 #if UK_SAN
 	struct san_fiber san;
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that fast.py counts. A user thread writes a call's number to `mark` before
+ * it and 0 after it. Prints the addresses of `mark` and of uk_recv. */
+#include <uk/uk.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { BYTES = 64, TIMES = 3 }; /* the first finds nothing known of the sockets */
+enum { SEND = 1, RECV, CLOSE };
+
+static volatile unsigned long mark;
+
+#define COUNTED(number, call, result)                                                  \
+	do {                                                                           \
+		long r_;                                                               \
+                                                                                       \
+		mark = (number);                                                       \
+		r_ = (call);                                                           \
+		mark = 0;                                                              \
+		if (r_ != (result))                                                    \
+			abort();                                                       \
+	} while (0)
+
+static void *calls(void *arg)
+{
+	char buf[BYTES] = { 0 };
+	int sv[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv))
+		abort();
+	for (int i = 0; i < TIMES; i++) {
+		COUNTED(SEND, uk_send(sv[0], buf, BYTES, MSG_NOSIGNAL), BYTES);
+		COUNTED(RECV, uk_recv(sv[1], buf, BYTES, 0), BYTES);
+	}
+	uk_close(sv[0]); /* makes what later ones only use */
+	COUNTED(CLOSE, uk_close(sv[1]), 0);
+	return arg;
+}
+
+int main(void)
+{
+	uk_thread *t;
+
+	printf("%p %p\n", (void *)(unsigned long)&mark,
+	       (void *)(unsigned long)&uk_recv);
+	fflush(stdout);
+	return uk_thread_create(&t, NULL, calls, NULL) || uk_thread_join(t, NULL);
+}
