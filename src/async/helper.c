@@ -24,14 +24,6 @@ static void *unconst(const void *p)
 	return (void *)(uintptr_t)p;
 }
 
-static long plain(long nr, long a, long b, long c, long d, long e)
-{
-	long r = io_marked(rt_enter(), nr, a, b, c, d, e, 0);
-
-	rt_exit();
-	return r;
-}
-
 static ssize_t transfer(const uk_op *o)
 {
 	bool here = o->off == UK_OP_HERE;
@@ -109,11 +101,11 @@ static int64_t call(const uk_op *o)
 	case UK_OP_OPENAT:
 		return uk_openat(o->fd, o->addr, flags, (mode_t)o->len);
 	case UK_OP_STATX:
-		return plain(SYS_statx, o->fd, SYS_ARG(o->addr), flags, (long)o->len,
-			     SYS_ARG(o->addr2));
+		return io_syscall(SYS_statx, o->fd, SYS_ARG(o->addr), flags,
+				  (long)o->len, SYS_ARG(o->addr2));
 	case UK_OP_RENAME:
-		return plain(SYS_renameat2, o->fd, SYS_ARG(o->addr), o->fd2,
-			     SYS_ARG(o->addr2), flags);
+		return io_syscall(SYS_renameat2, o->fd, SYS_ARG(o->addr), o->fd2,
+				  SYS_ARG(o->addr2), flags);
 	case UK_OP_CLOSE:
 		return uk_close(o->fd);
 	case UK_OP_SPLICE:
@@ -148,8 +140,8 @@ static int64_t connecting(const uk_op *o)
 		return r;
 	r = uk_wait(o->fd, POLLOUT, UK_FOREVER);
 	if (r >= 0)
-		r = plain(SYS_getsockopt, o->fd, SOL_SOCKET, SO_ERROR, SYS_ARG(&err),
-			  SYS_ARG(&len));
+		r = io_syscall(SYS_getsockopt, o->fd, SOL_SOCKET, SO_ERROR,
+			       SYS_ARG(&err), SYS_ARG(&len));
 	return r < 0 ? r : -err;
 }
 
@@ -170,8 +162,8 @@ static int64_t waiting(const uk_op *o)
 /* One of the fds is open for the other direction only, and so never ready. */
 static bool ends_wrong(const uk_op *o)
 {
-	long in = plain(SYS_fcntl, o->fd2, F_GETFL, 0, 0, 0);
-	long out = plain(SYS_fcntl, o->fd, F_GETFL, 0, 0, 0);
+	long in = io_syscall(SYS_fcntl, o->fd2, F_GETFL, 0, 0, 0);
+	long out = io_syscall(SYS_fcntl, o->fd, F_GETFL, 0, 0, 0);
 
 	return (in & O_ACCMODE) == O_WRONLY || (out & O_ACCMODE) == O_RDONLY;
 }

@@ -5,8 +5,8 @@
  * A thread that the reactor told "ready" makes its call by the fd. If the fd was closed
  * in between, it may already be another file's: the call would take that file's bytes,
  * or write ours to it. So each such thread counts itself, from before it asks until its
- * call is over. uk_close makes the fd a dead one (io/close.c), ends all waits on it, and
- * frees the fd only when no thread uses it.
+ * call is over. uk_close makes the fd a dead one (io/close.c), ends all waits on it,
+ * and frees the fd only when no thread uses it.
  *
  *   thread   users + 1; ask, wait; call; users - 1
  *   close    the fd becomes dead; waits end; users = 0 seen; free

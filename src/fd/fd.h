@@ -34,7 +34,7 @@
  * not begun must not be ended.
  *
  * Rejected: a table of what each fd is (see above); one array (mlockall locks, and
- * counts, all that is mapped); an array for each field (a call used six cache lines). */
+ * counts, all that is mapped); an array for each field (a call uses several). */
 #ifndef FD_FD_H
 #define FD_FD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each call is (io_calls), and two of the three ways to make one: io_try, in a form
- * that cannot block, and io_block, as the kernel makes it. io_wait.c has the third.
+/* What each call is (io_calls), and two of the three ways to make one: io_try, in a
+ * form that cannot block, and io_block, as the kernel makes it. io_wait.c has the
+ * third.
  *
  * Both leave the runtime for the system call, because it reads and writes the program's
  * memory. A page fault there may take as long as the program likes (a page that another
@@ -108,8 +109,8 @@ long io_try(struct uk_thread *t, const struct io_op *op)
 	return hostile_io_again(op) ? -EAGAIN : try_now(t, op);
 }
 
-/* Is io_try a socket's call? For a file to which O_NONBLOCK means nothing, RWF_NOWAIT fails
- * with -EAGAIN if the call would wait for the disk. */
+/* Is io_try a socket's call? For a file to which O_NONBLOCK means nothing, RWF_NOWAIT
+ * fails with -EAGAIN if the call would wait for the disk. */
 static bool asked_a_socket(const struct io_op *op)
 {
 	switch ((enum io_form)io_calls[op->kind].form) {
@@ -214,5 +215,32 @@ long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, lon
 	do
 		r = io_marked_once(t, nr, a, b, c, d, e, f);
 	while (r == -EINTR);
+	return r;
+}
+
+ssize_t io_make(io_fn *fn, struct io_op *op, const struct iovec *v, size_t n)
+{
+	int unable = rt_begin();
+	struct uk_thread *t;
+	long r;
+
+	if (unlikely(unable))
+		return unable;
+	t = rt_enter();
+	io_count_quick(t);
+	r = fn(t, op, v, n);
+	rt_exit();
+	return r;
+}
+
+long io_syscall(long nr, long a, long b, long c, long d, long e)
+{
+	int unable = rt_begin();
+	long r;
+
+	if (unlikely(unable))
+		return unable;
+	r = io_marked(rt_enter(), nr, a, b, c, d, e, 0);
+	rt_exit();
 	return r;
 }

@@ -12,7 +12,7 @@
  *                        cannot be given to another file yet
  *   sched_io_cancel_fd   operations on the old file end with -EBADF
  *   raw_interrupt        likewise for foreign threads in a system call
- *   fd_wait_unused           threads that were told "ready" have made their calls, and
+ *   fd_wait_unused       threads that were told "ready" have made their calls, and
  *                        asynchronous requests have completed
  *   close(fd)
  *
@@ -206,7 +206,7 @@ static void lead_away(struct uk_thread *t, int fd, int keep)
 	}
 }
 
-bool io_leave_needed(int fd)
+static bool is_in_use(int fd)
 {
 	return sched_io_pending(fd) || fd_used(fd);
 }
@@ -221,7 +221,7 @@ void io_leave(int fd)
 	/* before we look for waiters: a call of several parts then does not go on by
 	 * the fd */
 	fd_end_life(fd);
-	if (likely(!io_leave_needed(fd)))
+	if (likely(!is_in_use(fd)))
 		return;
 	t = rt_enter();
 	keep = fd_dup(fd);

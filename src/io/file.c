@@ -76,49 +76,31 @@ unsigned io_nature(struct uk_thread *t, int fd)
 
 /* -- both forms of a call -- */
 
-typedef long call_fn(struct uk_thread *t, struct io_op *op, const struct iovec *v,
-		     size_t n);
-
-INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf,
-		     size_t n, off_t off)
+static ssize_t plain(io_fn *fn, enum io_kind kind, int fd, const void *buf, size_t n,
+		     off_t off)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
 	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
 	struct io_op op = { .kind = (uint8_t)kind,
 			    .fd = fd,
 			    .addr = buf,
 			    .len = (uint32_t)one.iov_len,
 			    .off = off };
-	long r;
 
-	io_count_quick(t);
-	r = call(t, &op, &one, 1);
-
-	rt_exit();
-	return r;
+	return io_make(fn, &op, &one, 1);
 }
 
-INLINE ssize_t vectored(call_fn *call, enum io_kind kind, int fd,
-			const struct iovec *iov, int n, off_t off)
+static ssize_t vectored(io_fn *fn, enum io_kind kind, int fd, const struct iovec *iov,
+			int n, off_t off)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = (uint8_t)kind,
 			    .fd = fd,
 			    .addr = iov,
 			    .len = (uint32_t)n,
 			    .off = off };
-	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : call(t, &op, iov, (size_t)n);
 
-	rt_exit();
-	return r;
+	if ((unsigned)n > IO_MAX_IOV)
+		return -EINVAL;
+	return io_make(fn, &op, iov, (size_t)n);
 }
 
 /* -- reading -- */
@@ -463,16 +445,8 @@ int uk_openat2(int dir, const char *path, const struct open_how *how, size_t siz
 
 int uk_fstatat(int dir, const char *path, struct stat *st, int flags)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
-	long r =
-	    io_marked(t, SYS_newfstatat, dir, SYS_ARG(path), SYS_ARG(st), flags, 0, 0);
-
-	rt_exit();
-	return (int)r;
+	return (int)io_syscall(SYS_newfstatat, dir, SYS_ARG(path), SYS_ARG(st), flags,
+			       0);
 }
 
 int uk_stat(const char *path, struct stat *st)
@@ -482,43 +456,36 @@ int uk_stat(const char *path, struct stat *st)
 
 int uk_fstat(int fd, struct stat *st)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
-	long r = io_marked(t, SYS_fstat, fd, SYS_ARG(st), 0, 0, 0, 0);
+	long r = io_syscall(SYS_fstat, fd, SYS_ARG(st), 0, 0, 0);
 
 	if (r == 0 && S_ISREG(st->st_mode))
 		fd_hint_set(fd, HINT_FILE);
-	rt_exit();
 	return (int)r;
 }
 
-static int sync_op(int fd, unsigned data_only)
+static long sync_op(struct uk_thread *t, struct io_op *op, const struct iovec *v UNUSED,
+		    size_t n UNUSED)
 {
-	int unable = rt_begin();
+	long r = io_check(t);
 
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
+	return r ? r : io_wait(t, op);
+}
+
+static int sync_file(int fd, unsigned data_only)
+{
 	struct io_op op = {
 		.kind = IO_FSYNC, .fd = fd, .flags = data_only, .off = IO_CURRENT
 	};
-	long r = io_check(t);
 
-	if (r == 0)
-		r = io_wait(t, &op);
-	rt_exit();
-	return (int)r;
+	return (int)io_make(sync_op, &op, NULL, 0);
 }
 
 int uk_fsync(int fd)
 {
-	return sync_op(fd, 0);
+	return sync_file(fd, 0);
 }
 
 int uk_fdatasync(int fd)
 {
-	return sync_op(fd, 1);
+	return sync_file(fd, 1);
 }

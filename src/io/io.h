@@ -2,8 +2,8 @@
 /* io.h - what the files of this directory share. See io_wait.c for the design.
  *
  * A struct io_op describes a call completely (kind, fd, buffer, flags, offset),
- * whichever way it is made: by io_try without blocking, by io_block in the kernel, or by
- * the reactor.
+ * whichever way it is made: by io_try without blocking, by io_block in the kernel, or
+ * by the reactor.
  */
 #ifndef IO_IO_H
 #define IO_IO_H
@@ -13,8 +13,8 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
-#include "fd/hint.h"
 #include "base/sys.h"
+#include "fd/hint.h"
 #include "reactor/reactor.h"
 #include "sched/fuzz.h"
 #include "sched/sched.h"
@@ -31,8 +31,6 @@
 #define IO_MAX_IOV 1024
 #define IO_CURRENT ((int64_t)-1) /* op.off: the file's own position */
 
-/* -- io_wait.c -- */
-
 /* -ECANCELED, -EINTR or -ETIMEDOUT if this thread may not begin a call that waits, or
  * wait on. */
 static inline int io_check(const struct uk_thread *t)
@@ -48,13 +46,14 @@ static inline int io_check(const struct uk_thread *t)
  *
  * A new blocking call is a row of io_calls; the wrappers fill in a struct io_op. */
 
-enum io_form {             /* what a call passes to the kernel */
-	       IO_OTHER,   /* arguments of its own; it has no form that cannot block */
-	       IO_BYTES,   /* addr, len, off */
-	       IO_VECTOR,  /* addr = iovec, len = how many, off */
-	       IO_SOCKET,  /* addr, len, flags */
-	       IO_MESSAGE, /* addr = msghdr, flags */
-	       IO_FUNCTION /* addr = struct io_function */
+/* What a call passes to the kernel. */
+enum io_form {
+	IO_OTHER,   /* arguments of its own; it has no form that cannot block */
+	IO_BYTES,   /* addr, len, off */
+	IO_VECTOR,  /* addr = iovec, len = how many, off */
+	IO_SOCKET,  /* addr, len, flags */
+	IO_MESSAGE, /* addr = msghdr, flags */
+	IO_FUNCTION /* addr = struct io_function */
 };
 
 enum io_first { IO_NEVER_FIRST, IO_IF_LIKELY, IO_FIRST }; /* io_try before it waits? */
@@ -76,21 +75,21 @@ struct io_function {
 };
 /* Makes f's call, outside the runtime, until it does not return -EAGAIN, and waits for
  * events of fd in between. until: 0: as a call on a socket waits (O_NONBLOCK and its
- * time limit end it with -EAGAIN); else it ends then, with -EAGAIN. For calls that carry
- * more than bytes (addresses, messages, lists of both): the kernel reads and writes the
- * program's memory by the program's own pointers, refuses bad ones, and the runtime
- * never looks at them. It costs a system call more for each wait than an operation of
- * the reactor. The caller is outside the runtime. */
+ * time limit end it with -EAGAIN); else it ends then, with -EAGAIN. For calls that
+ * carry more than bytes (addresses, messages, lists of both): the kernel reads and
+ * writes the program's memory by the program's own pointers, refuses bad ones, and the
+ * runtime never looks at them. It costs a system call more for each wait than an
+ * operation of the reactor. The caller is outside the runtime. */
 long io_until(int fd, unsigned events, int64_t until, const struct io_function *f);
 
 /* In a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP: this kind, or this file,
- * has no such form. Outside the runtime, because the memory may fault (op->inside: it is
- * the runtime's own), so the thread may be on another vp afterwards. */
+ * has no such form. Outside the runtime, because the memory may fault (op->inside: it
+ * is the runtime's own), so the thread may be on another vp afterwards. */
 long io_try(struct uk_thread *t, const struct io_op *op);
 /* Parks until op is done: in the reactor, or in the kernel if the reactor cannot do it.
- * If that is likely to help, it is tried first (op->tried: not again; op->fresh: nothing
- * is known of the fd). -EAGAIN: the file has O_NONBLOCK, and the call did not wait; or
- * the socket's own time limit is over. */
+ * If that is likely to help, it is tried first (op->tried: not again; op->fresh:
+ * nothing is known of the fd). -EAGAIN: the file has O_NONBLOCK, and the call did not
+ * wait; or the socket's own time limit is over. */
 long io_wait(struct uk_thread *t, struct io_op *op);
 /* As the kernel makes it, under a mark: the vp moves on if the call sleeps. */
 enum io_block {
@@ -109,8 +108,8 @@ long io_plain(struct uk_thread *t, const struct io_op *op);
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
 /* At the end of such a call: op->fd is the caller's fd again. */
 void io_settle(struct io_op *op);
-/* sock.c, file.c: the calls of fast.c in full. done: what a send gave that was tried; 0:
- * it was not tried. life: the fd's, from before. */
+/* sock.c, file.c: the calls of fast.c in full. done: what a send gave that was tried;
+ * 0: it was not tried. life: the fd's, from before. */
 ssize_t io_read(int fd, void *buf, size_t n);
 ssize_t io_write(int fd, const void *buf, size_t n);
 ssize_t io_recv(int fd, void *buf, size_t n, int flags);
@@ -124,6 +123,10 @@ static inline void io_count_quick(struct uk_thread *t)
 	sched_inline(t, t->quick);
 	t->quick = 0;
 }
+/* The program's call op: fn makes it, in the runtime. v[0..n): its memory. */
+typedef long io_fn(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		   size_t n);
+ssize_t io_make(io_fn *fn, struct io_op *op, const struct iovec *v, size_t n);
 /* The sum of the lengths; saturates. Only for lists that the kernel has accepted. */
 size_t io_iov_len(const struct iovec *v, size_t n);
 /* The rest of a transfer to or from v[0..n) whose first part, first, returned r:
@@ -179,8 +182,6 @@ int io_accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags);
 void io_leave(int fd);
 /* Afterwards: fd is another file, or none. Calls that came in between begin again. */
 void io_leave_end(int fd);
-/* Are there calls that io_leave has to move? */
-bool io_leave_needed(int fd);
 /* If fd is being left just now: a duplicate of the file that it was, else -EBADF. For a
  * thread that is counted as using fd, before each wait. */
 int io_left_for(int fd);
@@ -207,6 +208,8 @@ long io_marked_once(struct uk_thread *t, long nr, long a, long b, long c, long d
 		    long e, long f);
 long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
 	       long f);
+/* The same for a caller outside the runtime. */
+long io_syscall(long nr, long a, long b, long c, long d, long e);
 
 long io_flags(struct uk_thread *t, int fd);    /* as F_GETFL gives them, or -errno */
 bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */

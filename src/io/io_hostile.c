@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The random source of the hostile build: a counter through a mixing function, so that
- * a run with one seed and one thread repeats. */
+/* Fault injection for the hostile build, at the system calls of this directory. */
 #include "io/io_hostile.h"
 
 #if UK_HOSTILE
@@ -9,27 +8,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "base/env.h"
 #include "base/sys.h"
 #include "reactor/hostile.h"
 #include "reactor/reactor.h"
-
-static uint64_t counter; /* any thread, fetch-and-add */
-static uint64_t seed;    /* 0: not read yet; all writers write the same value */
-
-static uint64_t draw(void)
-{
-	uint64_t x = load_relaxed(&seed);
-
-	if (!x) {
-		x = env_key_number(ENV_SEED, 1) * 2 + 1;
-		store_relaxed(&seed, x);
-	}
-	x += fetch_add_relaxed(&counter, 1) * UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
 
 /* The kernel copies a message and its address before it looks for space: EFAULT comes
  * before EAGAIN. */
@@ -47,7 +28,7 @@ bool hostile_io_again(const struct io_op *op)
 {
 	struct stat st;
 
-	if (draw() % 4)
+	if (hostile_draw() % 4)
 		return false;
 	if (op->kind == IO_READ || op->kind == IO_READV || op->kind == IO_WRITE ||
 	    op->kind == IO_WRITEV)
@@ -58,7 +39,7 @@ bool hostile_io_again(const struct io_op *op)
 
 bool hostile_io_intr(void)
 {
-	return draw() % 8 == 0;
+	return hostile_draw() % 8 == 0;
 }
 
 /* May the kernel transfer less than was asked for? Datagrams and packets are whole. */
@@ -83,18 +64,18 @@ size_t hostile_io_len(const struct io_op *op, size_t len)
 {
 	bool out = op->kind == IO_WRITE || op->kind == IO_SEND;
 
-	if (len < 2 || draw() % 4 || (op->flags & (MSG_PEEK | MSG_TRUNC)) ||
+	if (len < 2 || hostile_draw() % 4 || (op->flags & (MSG_PEEK | MSG_TRUNC)) ||
 	    !hostile_short())
 		return len;
 	if (op->kind != IO_READ && op->kind != IO_RECV && !out)
 		return len;
 	if ((out && len <= PIPE_BUF) || !is_stream(op->fd))
 		return len;
-	return 1 + draw() % len;
+	return 1 + hostile_draw() % len;
 }
 
 size_t hostile_part(size_t len)
 {
-	return len < 2 || draw() % 4 ? len : 1 + draw() % len;
+	return len < 2 || hostile_draw() % 4 ? len : 1 + hostile_draw() % len;
 }
 #endif

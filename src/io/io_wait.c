@@ -12,8 +12,8 @@
  *                      +-- foreign thread: io_block; with a deadline ppoll first
  *
  * Runs on the calling thread's own stack, between rt_enter and rt_exit. A call that
- * comes back here with -EAGAIN or -EINTR begins again, unless the file has O_NONBLOCK or
- * the socket's own time limit is over.
+ * comes back here with -EAGAIN or -EINTR begins again, unless the file has O_NONBLOCK
+ * or the socket's own time limit is over.
  *
  * O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are looked up each time a call is about to
  * wait (50 ns each, 130 where system calls are slow): io_uring waits for data whatever
@@ -68,12 +68,13 @@ bool io_nonblock(struct uk_thread *t, int fd)
  * the kernel's call fails with -EBADF at once. */
 static int op_mode(struct uk_thread *t, const struct io_op *op)
 {
-	long flags = io_flags(t, op->fd), wrong = -1;
+	long flags, wrong = -1;
 
+	if (op->kind == IO_CALL && op->until) /* O_NONBLOCK means nothing to it */
+		return 0;
+	flags = io_flags(t, op->fd);
 	if (flags < 0)
 		return (int)flags;
-	if (op->kind == IO_CALL && op->until) /* no file of the usual kind */
-		return 0;
 	if (op->kind == IO_READ || op->kind == IO_READV)
 		wrong = O_WRONLY;
 	else if (op->kind == IO_WRITE || op->kind == IO_WRITEV)
@@ -205,8 +206,8 @@ static int ready_foreign(struct uk_thread *t, int fd, unsigned events, int64_t d
 	}
 }
 
-/* Waits until op's file is ready: the events, or -errno; -ETIMEDOUT at `deadline` or the
- * thread's own. REACTOR_MOVED: op->fd2 is a duplicate of it. */
+/* Waits until op's file is ready: the events, or -errno; -ETIMEDOUT at `deadline` or
+ * the thread's own. REACTOR_MOVED: op->fd2 is a duplicate of it. */
 static int wait_ready(struct uk_thread *t, struct io_op *op, int64_t deadline)
 {
 	unsigned events = op_events(op);
@@ -493,10 +494,9 @@ static long try_in_company(struct uk_thread *t, struct io_op *op)
 	return tried(op, r);
 }
 
-/* A send nearly always finds space. A receive finds nothing right after the thread's own
- * reply (a try succeeds 2-4 times in 365,000 and costs a twentieth of a request), unless
- * the last one filled its buffer. But if nothing is known of the fd, it may be none of
- * this kind at all, and epoll would wait for an event. */
+/* A send nearly always finds space; a receive finds nothing unless the last one filled
+ * its buffer (sock.c). But if nothing is known of the fd, it may be no stream at all,
+ * and epoll would wait for an event. */
 static long try_first(struct uk_thread *t, struct io_op *op)
 {
 	const struct io_call *c = &io_calls[op->kind];

@@ -14,8 +14,8 @@
  * The last case costs one more system call, for buffers that were never touched to
  * their end. A send was tried at once, outside the runtime, and what remains for a full
  * socket waits for space in the same way. But a short message among many goes to the
- * reactor (io_wait.c). And in a set with a network processor, which is to do the network's
- * work, sends go to it, too (io_leaves).
+ * reactor (io_wait.c). And in a set with a network processor, which is to do the
+ * network's work, sends go to it, too (io_leaves).
  *
  * Known gaps, which only a reactor that never moves bytes would avoid (at one more
  * system call for every receive):

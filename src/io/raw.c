@@ -2,8 +2,8 @@
 /* Foreign threads in a system call, and how uk_close gets them out.
  *
  * After a close, the call would sleep for ever on the closed file. So each foreign
- * thread is recorded while it is in a call: in its descriptor's wfd, and in the count of
- * the fd's state, so that a close that affects no such thread costs one load.
+ * thread is recorded while it is in a call: in its descriptor's wfd, and in the count
+ * of the fd's state, so that a close that affects no such thread costs one load.
  *
  *   wfd   -1 --itself, before the call--> fd --itself, after it--> -1
  *         fd --the closer--> BUSY(fd) --the closer, signal sent--> fd

@@ -194,11 +194,6 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 
 ssize_t io_recv(int fd, void *buf, size_t n, int flags)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
 	struct iovec one = { buf, MIN(n, IO_MAX_LEN) };
 	struct io_op op = { .kind = IO_RECV,
 			    .fd = fd,
@@ -206,35 +201,21 @@ ssize_t io_recv(int fd, void *buf, size_t n, int flags)
 			    .len = (uint32_t)one.iov_len,
 			    .flags = (uint32_t)flags,
 			    .off = IO_CURRENT };
-	long r;
 
-	io_count_quick(t);
-	r = recv_any(t, &op, &one, 1);
-
-	rt_exit();
-	return r;
+	return io_make(recv_any, &op, &one, 1);
 }
 
 ssize_t uk_recvmsg(int fd, struct msghdr *m, int flags)
 {
-	/* here, outside the runtime, because it may fault */
-	const struct iovec *v = m->msg_iov;
-	size_t n = m->msg_iovlen;
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_RECVMSG,
 			    .fd = fd,
 			    .addr = m,
 			    .len = 1,
 			    .flags = (uint32_t)flags,
 			    .off = IO_CURRENT };
-	long r = recv_any(t, &op, v, n);
 
-	rt_exit();
-	return r;
+	/* m is read here, outside the runtime, because it may fault */
+	return io_make(recv_any, &op, m->msg_iov, m->msg_iovlen);
 }
 
 ssize_t uk_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *addr,
@@ -345,8 +326,10 @@ static long send_to_unix(struct uk_thread *t, struct io_op *op)
 	}
 }
 
-static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghdr *m)
+static long sendmsg_op(struct uk_thread *t, struct io_op *op,
+		       const struct iovec *v UNUSED, size_t n UNUSED)
 {
+	const struct msghdr *m = op->addr;
 	uint32_t life = fd_life(op->fd);
 	long r = io_check(t);
 
@@ -370,21 +353,14 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 
 ssize_t uk_sendmsg(int fd, const struct msghdr *m, int flags)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_SENDMSG,
 			    .fd = fd,
 			    .addr = m,
 			    .len = 1,
 			    .flags = (uint32_t)flags,
 			    .off = IO_CURRENT };
-	long r = sendmsg_op(t, &op, m);
 
-	rt_exit();
-	return r;
+	return io_make(sendmsg_op, &op, NULL, 0);
 }
 
 ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags,
@@ -404,81 +380,59 @@ ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags,
 
 /* A new socket: forget what was known about its fd. (A stream that was received ahead
  * and closed without our knowledge is still in its reactor.) */
-static void new_socket(struct uk_thread *t, int fd)
+static long new_socket(long fd)
 {
-	fd_hint_set(fd, 0);
-	if (unlikely(fd_is_ahead(fd))) {
-		sched_io_cancel_fd(t, fd, -1);
-		sched_ahead_end(fd);
+	if (fd < 0)
+		return fd;
+	fd_hint_set((int)fd, 0);
+	if (unlikely(fd_is_ahead((int)fd))) {
+		sched_io_cancel_fd(rt_enter(), (int)fd, -1);
+		sched_ahead_end((int)fd);
+		rt_exit();
 	}
+	return fd;
 }
 
 int uk_socket(int domain, int type, int protocol)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
-	long r = io_marked(t, SYS_socket, domain, type, protocol, 0, 0, 0);
-
-	if (r >= 0)
-		new_socket(t, (int)r);
-	rt_exit();
-	return (int)r;
+	return (int)new_socket(io_syscall(SYS_socket, domain, type, protocol, 0, 0));
 }
 
 int uk_shutdown(int fd, int how)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
-	long r = io_marked(t, SYS_shutdown, fd, how, 0, 0, 0, 0);
-
-	rt_exit();
-	return (int)r;
+	return (int)io_syscall(SYS_shutdown, fd, how, 0, 0, 0);
 }
 
 /* An fd that is no listener fails at once; epoll would wait for its next event first.
  * (HINT_SOCK does not help: a connection is no listener either.) */
-static long accept_op(struct uk_thread *t, struct io_op *op)
+static long accept_op(struct uk_thread *t, struct io_op *op,
+		      const struct iovec *v UNUSED, size_t n UNUSED)
 {
 	int listens = 0;
 	uint32_t len = sizeof(listens);
-	long r;
+	long r = io_check(t);
 
+	if (r)
+		return r;
 	if (op->flags & ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
 		return -EINVAL;
 	COUNT(t, syscalls);
 	r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
 	if (r < 0)
 		return r;
-	return listens ? io_wait(t, op) : at_once(t, op);
+	return new_socket(listens ? io_wait(t, op) : at_once(t, op));
 }
 
 int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_ACCEPT,
 			    .fd = fd,
 			    .addr = addr,
 			    .addr2 = addr ? len : NULL,
 			    .flags = (uint32_t)flags,
 			    .off = IO_CURRENT };
-	long r = io_check(t);
 
-	if (r == 0)
-		r = accept_op(t, &op);
-	if (r >= 0)
-		new_socket(t, (int)r);
-	rt_exit();
-	return (int)r;
+	return (int)io_make(accept_op, &op, NULL, 0);
 }
 
 int uk_accept(int fd, struct sockaddr *addr, socklen_t *len)
@@ -604,33 +558,33 @@ static void connect_undo(struct uk_thread *t, int fd, long r)
 		sys3(SYS_connect, fd, &none, sizeof(none));
 }
 
+static long connect_op(struct uk_thread *t, struct io_op *op,
+		       const struct iovec *v UNUSED, size_t n UNUSED)
+{
+	int fd = op->fd;
+	long r = io_check(t);
+
+	if (r)
+		return r;
+	if (io_nonblock(t, fd))
+		return at_once(t, op);
+	op->until = io_limit(t, fd, POLLOUT);
+	r = connect_start(t, op, family_of(fd), fd);
+	if (r == -EINPROGRESS || r == -EALREADY)
+		r = connect_result(t, op->fd, op->until);
+	connect_undo(t, op->fd, r);
+	if (unlikely(op->fd != fd))
+		io_follow(&op->fd, fd, fd);
+	return r;
+}
+
 int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	int unable = rt_begin();
-
-	if (unlikely(unable))
-		return unable;
-	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_CONNECT,
 			    .fd = fd,
 			    .addr = addr,
 			    .len = len,
 			    .off = IO_CURRENT };
-	long r = io_check(t);
 
-	if (r == 0 && io_nonblock(t, fd)) {
-		do
-			r = io_block(t, &op, IO_ONCE);
-		while (r == -EINTR);
-	} else if (r == 0) {
-		op.until = io_limit(t, fd, POLLOUT);
-		r = connect_start(t, &op, family_of(fd), fd);
-		if (r == -EINPROGRESS || r == -EALREADY)
-			r = connect_result(t, op.fd, op.until);
-		connect_undo(t, op.fd, r);
-		if (unlikely(op.fd != fd))
-			io_follow(&op.fd, fd, fd);
-	}
-	rt_exit();
-	return (int)r;
+	return (int)io_make(connect_op, &op, NULL, 0);
 }

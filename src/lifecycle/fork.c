@@ -49,9 +49,9 @@
 
 #include "arch/arch.h"
 #include "base/at_load.h"
-#include "fd/fd.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "fd/fd.h"
 #include "lifecycle/keeper.h"
 #include "lifecycle/life.h"
 #include "lifecycle/limit.h"

@@ -40,9 +40,9 @@
 #include <sys/wait.h>
 
 #include "base/at_load.h"
-#include "fd/fd.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "fd/fd.h"
 #include "preload/pt_calls.h"
 #include "preload/pt_children.h"
 #include "sched/vp.h"

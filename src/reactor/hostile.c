@@ -23,7 +23,7 @@ static void seed(void)
 }
 
 /* splitmix64 */
-static uint64_t draw(void)
+uint64_t hostile_draw(void)
 {
 	uint64_t z;
 
@@ -37,7 +37,7 @@ static uint64_t draw(void)
 
 static bool one_in(unsigned n)
 {
-	return draw() % n == 0;
+	return hostile_draw() % n == 0;
 }
 
 bool hostile_no_uring(void)
@@ -120,7 +120,7 @@ uint32_t hostile_len(const struct io_op *op)
 {
 	if (op->len < 2 || !one_in(4) || !may_be_short(op))
 		return op->len;
-	return 1 + (uint32_t)(draw() % (op->len - 1));
+	return 1 + (uint32_t)(hostile_draw() % (op->len - 1));
 }
 
 static bool sends_or_receives(uint8_t kind)

@@ -8,6 +8,7 @@
 #include "reactor/reactor.h"
 
 #if UK_HOSTILE
+uint64_t hostile_draw(void);                 /* a random number */
 bool hostile_no_uring(void);                 /* UK_DEBUG=hostile-uring=refuse */
 bool hostile_short(void);                    /* false: UK_DEBUG=hostile-short=no */
 bool hostile_eintr(void);                    /* poll returns early */

@@ -4,10 +4,10 @@
  * failure for want of memory or file descriptors is not remembered. */
 #include "reactor/probe.h"
 
-#include "fd/fd.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/valgrind.h"
+#include "fd/fd.h"
 #include "reactor/hostile.h"
 #include "reactor/uring_impl.h"
 

@@ -23,8 +23,8 @@
 #include <signal.h>
 
 #include "base/base.h"
-#include "fd/fd.h"
 #include "base/hooks.h"
+#include "fd/fd.h"
 #include "reactor/reactor.h"
 #include "thread/thread.h"
 #include "uk/vp.h"

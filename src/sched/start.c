@@ -19,9 +19,9 @@
 #include <sys/resource.h>
 
 #include "base/at_load.h"
-#include "fd/fd.h"
 #include "base/os.h"
 #include "base/log.h"
+#include "fd/fd.h"
 #include "sched/body.h"
 #include "sched/fuzz.h"
 #include "sched/vp.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of an fd (fd/fd.h) without the calls that use it: lives, counts, the table's
- * limits, what a fork's child keeps, and which fds are the runtime's own. */
+/* The state of an fd (fd/fd.h) without the calls that use it: lives, counts, the
+ * table's limits, what a fork's child keeps, and which fds are the runtime's own. */
 #include "fd/fd.h"
 
 #include <fcntl.h>
