@@ -20,13 +20,11 @@ flags = -std=gnu17 -D_GNU_SOURCE -DUK_VERSION='"$(VERSION)"' -Iinclude -fno-omit
 VALGRIND := $(shell printf '\043include <valgrind/valgrind.h>\n' | \
 	$(CC) -x c -fsyntax-only - 2>/dev/null && echo 1)
 lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0) \
-	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0) -DUK_HAVE_BPF=0
+	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0)
 lib_libs = $(if $(UNWIND),-lunwind) -ldl
 
-# without the BPF program of the event detector, which needs clang and bpftool
-lib_src := $(filter-out %.bpf.c src/preload/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
+lib_src := $(filter-out src/preload/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
-broker_src := src/monitor/spot_load.c
 tool_src := $(wildcard tool/*.c tool/*/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
 so := $(OUT)/libukthreads.so.0
@@ -41,16 +39,12 @@ $(so): $(call obj,$(lib_src)) src/ukthreads.map
 $(OUT)/ukweb: $(call obj,$(web_src)) $(so)
 	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN' -lssl -lcrypto
 
-$(OUT)/uk: $(call obj,$(tool_src) $(broker_src)) $(so)
+$(OUT)/uk: $(call obj,$(tool_src)) $(so)
 	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
 $(OUT)/src/%.o: src/% scripts/run.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(flags) $(lib_flags) -c -o $@ $<
-
-$(OUT)/tool/broker/%.o: tool/broker/% scripts/run.mk
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(flags) -Isrc -c -o $@ $<
 
 $(OUT)/%.o: % scripts/run.mk
 	@mkdir -p $(@D)

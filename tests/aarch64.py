@@ -20,7 +20,7 @@ RUN = ("arch/switch", "api/life", "api/cancel", "api/signals", "sync/mutex", "sy
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CC = "aarch64-linux-gnu-gcc"
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DUK_VERSION="0"', "-DUK_HAVE_LIBUNWIND=0",
-         "-DUK_HAVE_VALGRIND=0", "-DUK_HAVE_BPF=0", "-Iinclude", "-Isrc", "-Wall", "-Wextra",
+         "-DUK_HAVE_VALGRIND=0", "-Iinclude", "-Isrc", "-Wall", "-Wextra",
          "-Werror", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-pthread"]
 
 
@@ -65,8 +65,7 @@ def main():
         return 77
     sources = [os.path.relpath(s, ROOT) for pattern in
                ("src/*/*.c", "src/*/*_aarch64.S", "src/arch/aarch64/*.[cS]")
-               for s in sorted(glob.glob(os.path.join(ROOT, pattern)))
-               if not s.endswith(".bpf.c")]  # for the BPF machine
+               for s in sorted(glob.glob(os.path.join(ROOT, pattern)))]
     with tempfile.TemporaryDirectory() as tmp:
         jobs = [(s, os.path.join(tmp, s.replace("/", "_") + ".o")) for s in sources]
         with ThreadPoolExecutor(2) as pool:

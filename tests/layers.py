@@ -5,8 +5,7 @@
 1. The line of a directory must allow every #include "DIRECTORY/..." in it.
 2. If an object of a directory needs a symbol that another directory defines, that directory
    must be allowed (nm over the objects of the build directory).
-3. apps/, tool/ and examples/ include <uk/...> only. (bench/micro measures single directories;
-   tool/broker is the other half of the directory monitor.)
+3. apps/, tool/ and examples/ include <uk/...> only. (bench/micro measures single directories.)
 4. src/LIBC lists the names outside of src that a directory uses. Names that a compiler or a C
    library inserts by itself do not count.
 5. Only the runtime's own table (base/libc.c) uses the names that the drop-in (src/preload)
@@ -85,13 +84,12 @@ def includes(rooms, errors):
                                       % (os.path.relpath(path, ROOT), n, room, m.group(1)))
     for top in ("apps", "tool", "examples"):
         for d, _, files in os.walk(os.path.join(ROOT, top)):
-            broker = ("monitor", "base") if d.endswith("/tool/broker") else ()
             for f in files:
                 if f.endswith((".c", ".h", ".cc")):
                     path = os.path.join(d, f)
                     for n, line in enumerate(open(path), 1):
                         m = re.match(r'\s*#\s*include\s*["<]([a-z]+)/', line)
-                        if m and m.group(1) in rooms and m.group(1) not in broker:
+                        if m and m.group(1) in rooms:
                             errors.append("%s:%d: programs may include <uk/...> only"
                                           % (os.path.relpath(path, ROOT), n))
 

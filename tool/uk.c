@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk.c - the tool `uk`. This file has `uk doctor`, which prints what this machine
  * offers the runtime. Each other command has a file of its own: run.c, symbolize.c,
- * net/net.c, broker/broker.c. */
+ * net/net.c. */
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
 
-#include "broker/broker.h"
 #include "net/net.h"
 #include "options.h"
 #include "run.h"
@@ -20,7 +19,6 @@ static void usage(FILE *f)
 	    "       uk run PROGRAM  run PROGRAM on user threads; uk run --help\n"
 	    "       uk symbolize    add functions, files and lines to a dump\n"
 	    "       uk net          let one CPU do the network's work; uk net --help\n"
-	    "       uk broker       report blocked threads; uk broker --help\n"
 	    "       uk --version\n"
 	    "       uk --help\n");
 }
@@ -55,8 +53,6 @@ int main(int argc, char **argv)
 		return symbolize(argc - optind, argv + optind);
 	if (optind < argc && !strcmp(argv[optind], "net"))
 		return net(argc - optind, argv + optind);
-	if (optind < argc && !strcmp(argv[optind], "broker"))
-		return broker(argc - optind, argv + optind);
 	if (optind == argc - 1 && !strcmp(argv[optind], "doctor")) {
 		uk_doctor(row, NULL);
 		return fflush(stdout) || ferror(stdout) ? 1 : 0;

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads act-*: what other threads lose when a thread computes, or blocks in a call
 that the library does not wrap. The rows are the mechanisms that detect it: the kernel's
-events (bpf, the same by `uk broker` for a process that may not load the program, perf),
-and the monitor's samples; beside them kernel threads and Go. The program is
+events (perf), and the monitor's samples; beside them kernel threads and Go. The program is
 bench/act/act.c. Act.java runs the founding paper's two programs on virtual threads."""
-import contextlib
 import os
-import subprocess
 import tempfile
 
 import build
 import harness
 from micro import case, interleaved
 
-SYSTEMS = ("bpf", "broker", "perf", "monitor", "nptl", "go")
+SYSTEMS = ("perf", "monitor", "nptl", "go")
 # off: no detection. On one vp this is pure user threads, on more the hybrid, which
 # loses a vp for as long as each call blocks: the founding paper's other rows
 OTHERS = {"act-table1": ("off", "loom"), "act-cost": ("off",)}
 # what uk doctor calls the mechanism in use
-FORCE = {"bpf": "bpf,", "broker": "bpf by a broker", "perf": "perf,",
-         "monitor": "sampling monitor", "off": "off"}
-# root without the privileges to load the program itself
-PLAIN = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"]
+FORCE = {"perf": "perf,", "monitor": "sampling monitor", "off": "off"}
 NO_GO = {"go": "has no such call"}
 
 
@@ -91,19 +85,6 @@ WORKLOADS = {
 }
 
 
-@contextlib.contextmanager
-def broker(path):
-    with subprocess.Popen([build.built("uk", "tool/uk"), "broker", "--socket", path],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
-        try:
-            said = p.stdout.readline().strip()
-            if not said.endswith("ready"):
-                raise build.Missing(said)
-            yield
-        finally:
-            p.kill()
-
-
 def command(system, c, folder):
     words = [c.program, *map(str, c.args)]
     if c.program in ("faults", "direct"):
@@ -116,19 +97,15 @@ def command(system, c, folder):
                 os.path.dirname(build.program("act-loom")), "Act", *words], {}
     if system == "nptl":
         return [build.program("act-nptl"), *words], {}
-    by_broker = system == "broker"
-    return (PLAIN if by_broker else []) + [build.program("act"), *words], {
-        "UK_VPS": str(c.vps), "UK_ACTIVATION": "bpf" if by_broker else system,
-        "UK_BROKER": os.path.join(folder, "broker"), "ACT_FORCE": FORCE[system],
+    return [build.program("act"), *words], {
+        "UK_VPS": str(c.vps), "UK_ACTIVATION": system, "ACT_FORCE": FORCE[system],
         "LD_LIBRARY_PATH": build.runtime()}
 
 
 def one_run(system, c, figures):
     with tempfile.TemporaryDirectory(dir=build.BENCH) as d:
         words, env = command(system, c, d)
-        with broker(env["UK_BROKER"]) if system == "broker" else contextlib.nullcontext():
-            values, notes = harness.run_program(harness.pinned(c.cpus) + words, env, c.check,
-                                                180)
+        values, notes = harness.run_program(harness.pinned(c.cpus) + words, env, c.check, 180)
     for metric, (suffix, unit, _) in c.metrics.items():
         figures.add(c.variant + suffix, system, unit, values[metric])
     for note in notes:

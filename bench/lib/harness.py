@@ -14,7 +14,7 @@ import build
 
 # What the names of our systems begin with: programs, mechanisms of act-*, servers of
 # net-echo.
-OURS = ("uk", "pico", "bpf", "broker", "perf", "monitor", "off",
+OURS = ("uk", "pico", "perf", "monitor", "off",
         "net", "sqpoll", "batch", "threaded", "rps")
 CPUS = sorted(os.sched_getaffinity(0))
 TICK = os.sysconf("SC_CLK_TCK")

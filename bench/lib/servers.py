@@ -119,7 +119,7 @@ def apache(mpm):
 
 # by the mechanism that detects blocked threads
 MECHANISMS = {f"ukweb-{mode}-{how}": ukweb(mode, {"UK_ACTIVATION": how})
-              for mode in ("uk", "uk-set") for how in ("bpf", "perf", "monitor")}
+              for mode in ("uk", "uk-set") for how in ("perf", "monitor")}
 SERVERS = MECHANISMS | {
     "ukweb-uk": ukweb("uk"), "ukweb-uk-set": ukweb("uk-set"), "ukweb-pth": ukweb("pth"),
     "raw-uring": raw_uring, "raw-epoll": raw("raw-epoll"),

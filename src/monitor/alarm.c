@@ -94,9 +94,8 @@ int alarm_by(int fd)
 }
 
 /* Waits for the one signal; a broadcast to all threads of the process also ends the
- * wait. si_code tells the sources apart: the timer, alarm_ring, an fd, and the BPF
- * program. */
-static void *signal_wait(int64_t deadline, int *fd)
+ * wait. si_code tells the sources apart: the timer, alarm_ring, and an fd. */
+static int signal_wait(int64_t deadline)
 {
 	static const uint64_t set = UINT64_C(1) << (ALARM_SIGNAL - 1);
 	int64_t left = deadline == TIME_NEVER ? 0 : MAX(deadline - sys_now(), 0);
@@ -105,21 +104,18 @@ static void *signal_wait(int64_t deadline, int *fd)
 
 	if (sys4(SYS_rt_sigtimedwait, &set, &info, deadline == TIME_NEVER ? NULL : &ts,
 		 8) != ALARM_SIGNAL)
-		return NULL;
-	if (info.si_code >= POLL_IN && info.si_code <= POLL_HUP)
-		*fd = info.si_fd;
-	return info.si_code == SI_KERNEL ? info.si_value.sival_ptr : NULL;
+		return -1;
+	return info.si_code >= POLL_IN && info.si_code <= POLL_HUP ? info.si_fd : -1;
 }
 
-void *alarm_wait(int64_t deadline, int *fd)
+int alarm_wait(int64_t deadline)
 {
 	struct timespec ts = sys_timespec(load_relaxed(&after));
 
-	*fd = -1;
 	if (has_timer)
-		return signal_wait(deadline, fd);
+		return signal_wait(deadline);
 	if (load_acquire(&woken) || sys_futex_wait(&woken, 0, deadline) != -ETIMEDOUT)
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 	store_relaxed(&woken, 0);
-	return NULL;
+	return -1;
 }

@@ -19,9 +19,8 @@ void alarm_ring(void);
 bool alarm_hears(void);
 /* The monitor: from now on an event on fd, of its own table, wakes it. 0 or -errno. */
 int alarm_by(int fd);
-/* The monitor: sleep until an alarm or the deadline; may return early. Not NULL: the
- * carrier that spot.bpf.c says has blocked. *fd not -1: something happened there
- * (alarm_by). There may be more events. */
-void *alarm_wait(int64_t deadline, int *fd);
+/* The monitor: sleep until an alarm or the deadline; may return early. Returns -1, or
+ * the fd where something happened (alarm_by). There may be more events. */
+int alarm_wait(int64_t deadline);
 
 #endif

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detect.c - which detector is in force.
  *
- *   OFF    UK_ACTIVATION=off: no vp is taken from a carrier; stalls are still reported
- *   LOOKS  the monitor's samples alone (monitor.c): a block is seen within one to two
- *          periods
- *   BPF    the kernel tells (spot.c), within microseconds; samples go on, once a
- *          millisecond, for hogs and for blocks that no event reported
- *   PERF   the same without privilege, with more work at each switch of a carrier
- *          (bell.c)
+ *   OFF      UK_ACTIVATION=off: no vp is taken from a carrier; stalls are still
+ *            reported
+ *   SAMPLES  the monitor's samples alone (monitor.c): a block is seen within one to two
+ *            periods
+ *   PERF     the kernel tells (perf.c), within some ten microseconds; samples go on,
+ *            once a millisecond, for hogs and for blocks that no event reported
  *
- *   OFF    stays
- *   LOOKS  --the first block, or UK_ACTIVATION=bpf; it loads----------------> BPF
- *   LOOKS  --the same; it may not load; a broker is asked and says yes------> BPF
- *   LOOKS  --UK_ACTIVATION=perf; it starts----------------------------------> PERF
- *   LOOKS  --the same; it fails: reported if it was asked for--> LOOKS, for good
- *   BPF, PERF  --a seccomp filter is found when a carrier is made--> LOOKS, for good
- *   BPF    --the broker is gone, which is reported--> LOOKS, for good
- *   any    --a forked child--> as at the start
+ *   OFF      stays
+ *   SAMPLES  --OFTEN blocks in a second; it starts----------------------> PERF
+ *   SAMPLES  --UK_ACTIVATION=perf; it starts----------------------------> PERF
+ *   SAMPLES  --the same; it fails, which is reported if it was asked for> SAMPLES, for
+ *                                                                         good
+ *   PERF     --a second with fewer than SELDOM blocks, if not asked for-> SAMPLES
+ *   PERF     --a seccomp filter is found when a carrier is made---------> SAMPLES, for
+ *                                                                         good
+ *   any      --a forked child--> as at the start
+ *
+ * An event makes each switch of a carrier dearer (on a guest 5.4 us instead of 3.3), so
+ * a program that blocks seldom has none. It waits for a sample at each block.
  *
  * Under a seccomp filter the monitor tries no call that such a program does not make by
- * itself, because many filters kill the process for it. Each seat is requested by such
+ * itself, because many filters kill the process for it. Each event is requested by such
  * calls, so the monitor looks for a filter before each. A filter that is installed in
  * the microseconds between the look and the call goes unnoticed: a program that
  * confines all its threads while carriers are being made needs UK_ACTIVATION=monitor.
  *
- * A program that never blocks a carrier never pays for the loading (some 10 ms of the
- * monitor's time, in which it samples nothing). Perf costs a server that blocks seldom
- * more than it brings, so it is used only if asked for.
+ * Rejected: a BPF program at the switch of kernel threads, loaded by root or by a
+ * service for others. With a signal to the monitor it is as fast as perf. With a signal
+ * to the spare that will take the vp, sent where a kernel thread enters the scheduler
+ * (sched_entry_tp, Linux 6.15), it takes 22 to 40 us where perf takes 34 to 50, but
+ * needs root and 1,400 lines.
  */
 #include "monitor/detect.h"
 
@@ -35,88 +40,59 @@
 #include <string.h>
 
 #include "monitor/alarm.h"
-#include "monitor/bell.h"
-#include "monitor/peer.h"
-#include "monitor/spot.h"
+#include "monitor/perf.h"
 #include "base/log.h"
 #include "base/sys.h"
 
-#define TELLERS (DETECT_END - DETECT_BPF)
-#define ANSWER_NS (2 * NS_PER_SEC) /* that people wait to hear of the broker */
+#define OFTEN 32u /* blocks in a second */
+#define SELDOM 8u
 
-enum { NOT_TRIED, ASKED, TRIED };
-
-static const struct teller {
-	const char *name;
-	int (*start)(void);
-	int (*seat)(struct carrier *c);
-	void (*stop)(void);
-	const char *(*error)(int r);
-} tellers[TELLERS] = {
-	/* the better one first */
-	{ "bpf", spot_start, spot_seat, spot_stop, spot_error },
-	{ "perf", bell_start, bell_seat, bell_stop, bell_error },
-};
+enum { NOT_TRIED, MAY, MAY_NOT };
 
 uint32_t detector;
-static unsigned teller; /* the one that may be tried */
-static bool asked;      /* UK_ACTIVATION names it */
-static uint32_t wanted; /* detect_explain wants to know what would be in force */
-static uint32_t tried;  /* futex; the monitor writes it and the next; ASKED: a broker */
+static bool asked;      /* UK_ACTIVATION=perf */
+static uint32_t wanted; /* detect_explain wants to know what could be in force */
+static uint32_t tried;  /* futex; the monitor writes it and the next */
 static int error;       /* of the try */
 static bool own_files;
-static bool blind;             /* some carrier has no seat */
+static bool blind;             /* some carrier has no event */
 static uint32_t starts;        /* of detection, in this process and its ancestors */
-static struct carrier *seated; /* for it and all made before, a seat was requested */
+static struct carrier *seated; /* for it and all made before, one was requested */
 static uint32_t reborn;        /* carriers_reborn at that time */
+static uint32_t found;         /* blocks in this second; the monitor's, as the next */
+static int64_t second;         /* its end */
 
 void detect_init(void)
 {
-	const char *s = env_word("UK_ACTIVATION", "bpf perf monitor off");
+	const char *s = env_word("UK_ACTIVATION", "perf monitor off");
 
 	hooks.carrier_born = NULL;
-	asked = false;
-	teller = 0;
-	for (unsigned i = 0; s && i < TELLERS; i++)
-		if (!strcmp(s, tellers[i].name)) {
-			asked = true;
-			teller = i;
-		}
-	detector = s && !strcmp(s, "off") ? DETECT_OFF : DETECT_LOOKS;
-	tried =
-	    detector == DETECT_OFF || (s && !strcmp(s, "monitor")) ? TRIED : NOT_TRIED;
+	asked = s && !strcmp(s, "perf");
+	detector = s && !strcmp(s, "off") ? DETECT_OFF : DETECT_SAMPLES;
+	tried = s && !asked ? MAY_NOT : NOT_TRIED;
 	error = 0;
 	wanted = 0; /* the parent's */
-	seated = NULL;
-	reborn = carriers_reborn;
-	starts++;
-	blind = false;
-	peer_init();
+	found = 0;
+	second = 0;
+}
+
+static void stop(void)
+{
+	store_relaxed(&hooks.carrier_born, NULL);
+	/* release: a thread that sees it sees why (pairs with detect_explain) */
+	store_release(&detector, (uint32_t)DETECT_SAMPLES);
+	perf_stop();
 }
 
 /* No more events, for good. */
 static void give_up(int r)
 {
-	store_relaxed(&hooks.carrier_born, NULL);
 	store_relaxed(&error, r);
-	/* release: a thread that sees it sees why (pairs with detect_explain) */
-	store_release(&detector, (uint32_t)DETECT_LOOKS);
-	tellers[teller].stop();
+	store_relaxed(&tried, MAY_NOT);
+	stop();
 }
 
-/* False: the question cannot be sent now (no space). */
-static bool seat(struct carrier *c)
-{
-	int r = c->seat == starts ? 0 : tellers[teller].seat(c);
-
-	if (r == -EAGAIN)
-		return false;
-	store_relaxed(&c->seat, starts);
-	blind |= r < 0;
-	return true;
-}
-
-/* Request a seat for each carrier that has none yet. */
+/* Request an event for each carrier that has none yet. */
 static void newborn(void)
 {
 	struct carrier *head = load_acquire(&carriers_all);
@@ -131,8 +107,10 @@ static void newborn(void)
 			give_up(-EACCES);
 			return;
 		}
-		if (!seat(c))
-			return;
+		if (c->seat == starts)
+			continue;
+		blind |= perf_seat(c) < 0;
+		store_relaxed(&c->seat, starts);
 	}
 	seated = head;
 	reborn = again;
@@ -144,83 +122,44 @@ bool detect_all(void)
 	       reborn == load_relaxed(&carriers_reborn);
 }
 
-/* The try has given r. */
-static void settle(int r)
+/* Is perf possible here? Asked once. */
+static bool may(void)
 {
-	const struct teller *l = &tellers[teller];
-
-	store_relaxed(&error, r);
-	if (!r) {
-		store_relaxed(&detector, DETECT_BPF + teller);
-		/* release: a carrier that sees it can ring (pairs with carrier_main) */
-		store_release(&hooks.carrier_born, alarm_ring);
-		fence_seq_cst(); /* a carrier that does not see it is listed already */
-		newborn();
-	} else if (asked) {
-		uk_warn("UK_ACTIVATION=%s: %s (error %d); the monitor samples instead",
-			l->name, l->error(r), -r);
-	}
-	store_release(&tried, TRIED); /* pairs with detect_explain */
+	if (likely(tried != NOT_TRIED))
+		return tried == MAY;
+	error = sys_filtered() ? -EACCES : own_files ? perf_try() : -ENOSYS;
+	if (error && asked)
+		uk_warn(
+		    "UK_ACTIVATION=perf: %s (error %d); the monitor samples instead",
+		    perf_error(error), -error);
+	/* release: pairs with detect_explain */
+	store_release(&tried, (uint32_t)(error ? MAY_NOT : MAY));
 	sys_futex_wake(&tried, INT_MAX);
+	return !error;
 }
 
-static void try_it(void)
+static void start(void)
 {
-	int r = sys_filtered() ? -EACCES : own_files ? tellers[teller].start() : -EPERM;
-
-	if (r != -EINPROGRESS) {
-		settle(r);
+	if (!may())
 		return;
-	}
-	store_relaxed(&error, r);
-	store_release(&tried, ASKED); /* pairs with detect_explain, as in settle */
-	sys_futex_wake(&tried, INT_MAX);
-}
-
-/* Read what the broker has said; it may be nothing yet. */
-static void hear_broker(void)
-{
-	int r = peer_answers();
-
-	if (tried == ASKED) {
-		if (r == -EINPROGRESS)
-			return;
-		if (r)
-			peer_stop();
-		settle(r);
-	} else if (r == -ENOTCONN) {
-		uk_warn("activations: bpf %s; the monitor samples instead",
-			spot_error(r));
-		give_up(r);
-	} else if (r != -EINPROGRESS) {
-		blind |= r < 0;
-	}
-}
-
-static bool by_broker(void)
-{
-	return tried == ASKED || (detector == DETECT_BPF && spot_brokered());
-}
-
-bool detect_hears(void)
-{
-	return detect_tells() || tried == ASKED;
+	starts++;
+	seated = NULL;
+	blind = false;
+	store_relaxed(&detector, (uint32_t)DETECT_PERF);
+	/* release: a carrier that sees it can ring (pairs with carrier_main) */
+	store_release(&hooks.carrier_born, alarm_ring);
+	fence_seq_cst(); /* a carrier that does not see it is listed already */
+	newborn();
 }
 
 struct carrier *detect_wait(int64_t deadline)
 {
 	for (;;) {
-		int fd;
-		struct carrier *c = alarm_wait(deadline, &fd);
+		int fd = alarm_wait(deadline);
+		struct carrier *c = fd < 0 ? NULL : perf_heard(fd);
 
-		if (fd < 0)
+		if (fd < 0 || c || (deadline != TIME_NEVER && sys_now() >= deadline))
 			return c;
-		if (detector == DETECT_PERF && (c = bell_heard(fd)))
-			return c;
-		if (by_broker() && peer_is(fd))
-			hear_broker();
-		if (deadline != TIME_NEVER && sys_now() >= deadline)
-			return NULL;
 	}
 }
 
@@ -232,64 +171,58 @@ bool detect_wanted(void)
 void detect_none(void)
 {
 	store_relaxed(&detector, (uint32_t)DETECT_OFF);
-	store_release(&tried, TRIED);
+	store_release(&tried, MAY_NOT);
 }
 
 void detect_begin(bool own)
 {
 	own_files = own;
 	if (asked)
-		try_it();
+		start();
 }
 
-void detect_round(bool blocked)
+/* A second is over. */
+static void judge(void)
 {
-	if (unlikely(tried == NOT_TRIED) && (blocked || detect_wanted()))
-		try_it();
-	if (unlikely(by_broker()))
-		hear_broker(); /* in case its signal found no space in the queue */
+	if (detect_tells() && found < SELDOM && !asked)
+		stop();
+	found = 0;
+}
+
+void detect_round(uint32_t blocks, int64_t now)
+{
+	if (unlikely(detect_wanted()))
+		may();
+	if (unlikely(detector == DETECT_OFF))
+		return;
+	if (now >= second) {
+		judge();
+		second = now + NS_PER_SEC;
+	}
+	found += blocks;
+	if (!detect_tells() && found >= OFTEN && tried != MAY_NOT)
+		start();
 	newborn();
-}
-
-/* Waits until the monitor has tried. For the broker's answer it waits ANSWER_NS at
- * most. */
-static void wait_for_the_try(void)
-{
-	int64_t patience = sys_now() + ANSWER_NS;
-	uint32_t was;
-
-	store_seq_cst(&wanted, 1);
-	monitor_notice(); /* a sleeping monitor looks after our store, or we wake it */
-	while ((was = load_acquire(&tried)) != TRIED)
-		if (sys_futex_wait(&tried, was, was == ASKED ? patience : TIME_NEVER) ==
-		    -ETIMEDOUT)
-			return;
 }
 
 void detect_explain(char *buf, size_t n)
 {
 	int why;
 
-	wait_for_the_try();
-	switch (load_acquire(&detector)) {
-	case DETECT_OFF:
+	store_seq_cst(&wanted, 1);
+	monitor_notice(); /* a sleeping monitor looks after our store, or we wake it */
+	while (load_acquire(&tried) == NOT_TRIED)
+		sys_futex_wait(&tried, NOT_TRIED, TIME_NEVER);
+	why = load_relaxed(&error);
+	if (load_acquire(&detector) == DETECT_OFF)
 		fmt_to(buf, n,
 		       "off (UK_ACTIVATION, or no monitor): a thread that blocks holds "
 		       "up its vp");
-		break;
-	case DETECT_LOOKS:
-		why = load_relaxed(&error);
-		if (!why)
-			fmt_to(buf, n, "sampling monitor (UK_ACTIVATION)");
-		else
-			fmt_to(buf, n, "sampling monitor; %s %s%s",
-			       tellers[teller].name, tellers[teller].error(why),
-			       asked || why == -EACCES
-				   ? ""
-				   : "; without privilege: UK_ACTIVATION=perf");
-		break;
-	default:
-		fmt_to(buf, n, "%s%s, with a sampling monitor", tellers[teller].name,
-		       detector == DETECT_BPF && spot_brokered() ? " by a broker" : "");
-	}
+	else if (why)
+		fmt_to(buf, n, "sampling monitor; perf %s", perf_error(why));
+	else if (load_relaxed(&tried) == MAY_NOT)
+		fmt_to(buf, n, "sampling monitor (UK_ACTIVATION)");
+	else
+		fmt_to(buf, n, "perf%s, with a sampling monitor",
+		       asked ? "" : " while threads block often");
 }

@@ -5,36 +5,33 @@
 
 #include "sched/vp.h"
 
-enum detector { DETECT_OFF, DETECT_LOOKS, DETECT_BPF, DETECT_PERF, DETECT_END };
+enum detector { DETECT_OFF, DETECT_SAMPLES, DETECT_PERF };
 extern uint32_t detector; /* what is in force; written by the monitor, read by others */
 
-/* The monitor: does the kernel tell? */
+/* The monitor: does the kernel tell? Then detect_wait is to be called. */
 static inline bool detect_tells(void)
 {
-	return detector >= DETECT_BPF;
+	return detector == DETECT_PERF;
 }
 
-/* Does the kernel tell, or may it soon? Then detect_wait is to be called. */
-bool detect_hears(void);
 /* At the start of the runtime, or of a forked child's. */
 void detect_init(void);
 /* In a forked child that could not make a monitor. */
 void detect_none(void);
 /* The monitor starts; does it have a table of files of its own? */
 void detect_begin(bool own_files);
-/* The monitor, after each round of samples. blocked: it found a blocked carrier. The
- * first one makes it worth loading what tells sooner of the next. It requests seats for
- * carriers that were made meanwhile. */
-void detect_round(bool blocked);
+/* The monitor, after each round of samples: so many blocked carriers were found since
+ * the last one, by samples and events. */
+void detect_round(uint32_t blocks, int64_t now);
 /* The monitor: does the kernel tell of every carrier? */
 bool detect_all(void);
 /* The monitor: sleep until an alarm or the deadline; may return early. Not NULL: the
- * kernel told that this carrier blocked. There may be more events. */
+ * carrier that the kernel says has blocked. There may be more. */
 struct carrier *detect_wait(int64_t deadline);
 /* The monitor, before it sleeps for long: true if a thread waits in detect_explain. */
 bool detect_wanted(void);
 /* For people: what is in force, and why nothing better. Makes the monitor try. Any
- * kernel thread, once the runtime runs. */
+ * thread, outside the runtime. */
 void detect_explain(char *buf, size_t n);
 
 #endif

@@ -75,7 +75,7 @@
 
 #include "base/at_load.h"
 #include "monitor/alarm.h"
-#include "monitor/bell.h"
+#include "monitor/perf.h"
 #include "monitor/detect.h"
 #include "monitor/file_table.h"
 #include "monitor/monitor.h"
@@ -100,12 +100,11 @@ static int64_t stall_ns;
 static int64_t keep_ns; /* time between the keeper's rounds */
 static bool own_files;  /* the monitor's: it may open what it reads */
 bool monitor_no_nice;
-static bool may_renice; /* and undo it later, which needs privilege */
-static bool hogs;       /* the monitor's: there may be some */
-static bool seldom;     /* the monitor's: it looks less often than it can */
-static uint32_t
-    blocked;           /* a carrier has, since the last round; watch lock, racy reads */
-static int64_t wanted; /* the monitor's: when some thread last wanted to run */
+static bool may_renice;  /* and undo it later, which needs privilege */
+static bool hogs;        /* the monitor's: there may be some */
+static bool seldom;      /* the monitor's: it looks less often than it can */
+static uint32_t blocks;  /* found since the last round; the monitor's */
+static int64_t wanted;   /* the monitor's: when some thread last wanted to run */
 static int64_t ended_at; /* the monitor's: next look whether a carrier has ended */
 
 /* Can a carrier that was made nicer get its priority back? */
@@ -243,8 +242,8 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	bump(&vp->handoffs, 1);
 	bump(&vp->handoffs_hog, hog);
 	if (!hog) {
-		store_relaxed(&blocked, 1);
-		bell_worth();
+		blocks++;
+		perf_worth();
 	}
 	return true;
 }
@@ -390,7 +389,7 @@ static void spotted(struct carrier *c)
 	}
 	lock_release(&watch_lock);
 	if (!keeps)
-		bell_rest(c);
+		perf_rest(c);
 }
 
 static bool all_idle(uint32_t n)
@@ -463,7 +462,7 @@ static void pause_for(int64_t period)
 	int64_t until = sys_now() + period;
 	struct carrier *c;
 
-	if (!detect_hears()) {
+	if (!detect_tells()) {
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 		return;
 	}
@@ -521,8 +520,8 @@ static void *monitor_main(void *arg UNUSED)
 		uint32_t n = load_acquire(&vp_count_all);
 		bool found = look_round(n, &niced);
 
-		detect_round(load_relaxed(&blocked));
-		store_relaxed(&blocked, 0);
+		detect_round(blocks, sys_now());
+		blocks = 0;
 		if (unlikely(sys_now() >= keep_at)) {
 			uint64_t sum = all_switches(n);
 

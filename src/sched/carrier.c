@@ -47,13 +47,12 @@ static uint32_t maker_word;     /* futex: 1 = look again */
 static uint32_t maker_deferred; /* 1 = wake-ups to do; set before maker_word */
 static void (*job)(void);       /* a function to call once; likewise */
 static struct uk_vp *to_kick;   /* the vp to kick for the monitor; likewise */
-static uint32_t newborn;        /* made as spares, not parked yet; atomic add */
 static uint32_t spares_target;  /* written under handoff.c's lock */
 static int maker_error; /* of its last try; the maker writes, the watchdog reads */
 /* A stack through next_spare: anyone pushes, the maker pops. */
 static struct carrier *retired;
 struct carrier *carriers_all;
-uint32_t carriers_reborn;
+uint32_t carriers_reborn, carriers_newborn;
 uint64_t carriers_count, spares_count, spares_made, carrier_mask, carrier_shuts;
 
 void carrier_bind(struct carrier *c, struct uk_vp *vp)
@@ -168,8 +167,6 @@ static void carrier_retire(struct carrier *c)
 	/* otherwise a forked child would unmap this address again, when others may use
 	 * it */
 	c->sigstack = NULL;
-	c->old_bell = c->bell;
-	store_relaxed(&c->bell, (struct perf_event_mmap_page *)NULL);
 	fetch_sub_acq_rel(&carriers_dedicated, 1);
 	fetch_sub_acq_rel(&carriers_count, 1);
 	maker_wake();
@@ -326,10 +323,10 @@ static int spare_make(void)
 	if (!c)
 		return -ENOMEM;
 	c->newborn = true;
-	fetch_add_relaxed(&newborn, 1);
+	fetch_add_relaxed(&carriers_newborn, 1);
 	r = kernel_thread(carrier_main, c, CARRIER_STACK, NULL);
 	if (r) {
-		fetch_add_relaxed(&newborn, -1u);
+		fetch_add_relaxed(&carriers_newborn, -1u);
 		carrier_unmake(c);
 		return r;
 	}
@@ -344,7 +341,7 @@ bool want_spare(void)
 	uint64_t n = load_relaxed(&carriers_count) - load_relaxed(&carriers_dedicated);
 	uint32_t target = n < carriers_ahead() ? load_relaxed(&spares_target) : 1;
 
-	return load_relaxed(&spares_count) + load_relaxed(&newborn) < target &&
+	return load_relaxed(&spares_count) + load_relaxed(&carriers_newborn) < target &&
 	       n < carriers_cap();
 }
 
@@ -358,7 +355,7 @@ void carrier_grown(struct carrier *c)
 	if (!c->newborn)
 		return;
 	c->newborn = false;
-	fetch_add_relaxed(&newborn, -1u);
+	fetch_add_relaxed(&carriers_newborn, -1u);
 }
 
 static void *maker_main(void *arg UNUSED)
@@ -463,7 +460,7 @@ void carriers_forget(struct carrier *only)
 		}
 	if (only) {
 		only->next_all = NULL;
-		only->bell = only->old_bell = NULL; /* not mapped in the child */
+		only->perf = NULL; /* not mapped in the child */
 	}
 	carriers_all = only;
 	carriers_count = only != NULL;
@@ -471,7 +468,7 @@ void carriers_forget(struct carrier *only)
 	maker_word = maker_deferred = 0;
 	job = NULL;
 	to_kick = NULL;
-	newborn = 0;
+	carriers_newborn = 0;
 	retired = NULL;
 	carriers_dedicated = only && only->dedicated;
 	handoff_forget();

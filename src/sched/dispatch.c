@@ -742,7 +742,7 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
 	    load_relaxed(&vp->msgs) || load_relaxed(&vp->flush) || set_has_work(vp))
 		timeout = 0;
-	bell_mute(c);
+	perf_mute(c);
 	poll_reactor(vp, timeout);
 	if (load_relaxed(&vp->idle))
 		store_relaxed(&vp->idle, 0);
@@ -813,7 +813,7 @@ void dispatch(struct carrier *c)
 			run_deferred(c);
 		carrier_bind(c, vp);
 		look_back(vp, sys_now());
-		bell_arm(c);
+		perf_arm(c);
 		drain_inbox(vp, vp);
 		if (unlikely(load_relaxed(&vp->msgs)))
 			serve_msgs(vp);

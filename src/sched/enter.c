@@ -305,7 +305,7 @@ void block_begin(struct uk_thread *t, bool release)
 		bump(&vp->count.handoffs_mark, 1);
 		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
 		c->vp = NULL;
-		bell_mute(c);
+		perf_mute(c);
 		vp_give(vp);
 	}
 	leave_home(t);

@@ -113,7 +113,7 @@ static void leave_vp(struct carrier *c)
 		return;
 	bump(&vp->count.handoffs_mark, 1);
 	c->vp = NULL;
-	bell_mute(c);
+	perf_mute(c);
 	vp_give(vp);
 }
 

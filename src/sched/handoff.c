@@ -178,7 +178,7 @@ void handoff_wait(struct carrier *c)
 	spares = c;
 	bump(&spares_count, 1);
 	unlock();
-	bell_mute(c);
+	perf_mute(c);
 	while (!load_acquire(&c->wake))
 		sys_futex_wait(&c->wake, 0, TIME_NEVER);
 }
@@ -273,7 +273,7 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 	if (unlikely(load_relaxed(&c->hog)))
 		carrier_no_hog(c);
 	if (likely(!c->dedicated) && take_orphan(c, t->vp->set, t->pinned)) {
-		bell_arm(c);
+		perf_arm(c);
 		carrier_bind(c, c->vp);
 		store_relaxed(&t->vp, c->vp);
 		bump(&c->vp->count.returns, 1);

@@ -30,9 +30,6 @@
  * Rejected: one spare named for each vp, taken by CAS before the list is used: to give
  * a vp away and to take it back, with lock and lists, costs 20 ns, a wake-up alone 4 to
  * 18 us.
- *
- * Rejected: ownership by index into an array that a BPF program maps. The program reads
- * a carrier's two words in place, by bpf_probe_read_user, and would gain nothing.
  */
 #ifndef SCHED_HANDOFF_H
 #define SCHED_HANDOFF_H

@@ -202,12 +202,10 @@ struct carrier {
 	struct uk_thread *bound_to;
 	/* that thread, when it comes back to it; handoff.c's lock */
 	struct uk_thread *comes;
-	/* its perf ring (mute.h): the monitor sets the pointer; itself and the monitor
-	 * write to the ring */
-	struct perf_event_mmap_page *bell;
-	/* the ring of its last kernel thread, which has ended; itself sets, the monitor
-	 * takes it */
-	struct perf_event_mmap_page *old_bell;
+	/* its perf ring (mute.h), or ordinary memory in its place; NULL: none was made.
+	 * The monitor sets the pointer once; itself and the monitor write there */
+	struct perf_event_mmap_page *perf;
+	int perf_fd; /* of the ring, in the monitor's table; the monitor */
 	/* monitor/detect.c: the start of detection for which a seat was asked; the
 	 * monitor */
 	uint32_t seat;
@@ -232,6 +230,8 @@ extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
 extern uint64_t carriers_dedicated;
 /* how often a retired carrier got another kernel thread */
 extern uint32_t carriers_reborn;
+/* made as spares, not parked yet; atomic add */
+extern uint32_t carriers_newborn;
 extern uint64_t spares_made;
 extern uint64_t carrier_mask; /* signals that carriers block; constant */
 /* signals that carriers block in addition; set before the start */

@@ -124,14 +124,14 @@ static const char *word(const char *s)
 
 	set(s);
 	listen();
-	v = env_word(V, "bpf perf monitor off");
+	v = env_word(V, "perf monitor off");
 	heard();
 	return v;
 }
 
 static void only_one_of_the_words_is_accepted(void)
 {
-	const char *const good[] = { "bpf", "perf", "off" };
+	const char *const good[] = { "perf", "monitor", "off" };
 	const char *const bad[] = { "bp", "erf", "perf monitor", " ", "offf", "x" };
 
 	CHECK(!word(NULL) && !said[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bell.c - the event detector without privilege: perf's records of context switches.
+/* perf.c - the event detector: perf's records of context switches.
  *
  * Each carrier has one event, which counts nothing (PERF_COUNT_SW_DUMMY) and only
  * records when the carrier leaves its CPU and when it comes back. A process may have
@@ -7,9 +7,8 @@
  * record wakes the monitor by the signal that it waits for anyway (F_SETSIG), with the
  * fd as its value; the fds are in the monitor's own table of files.
  *
- * Unlike spot.bpf.c, the kernel does not read our words here. It signals each sleep,
- * also of carriers that have no vp or sleep in the runtime, unless the carrier mutes it
- * (sched/mute.h). It also signals each preemption, which only the record tells apart. A
+ * The kernel signals each sleep, also of carriers that have no vp or sleep in the
+ * runtime, unless the carrier mutes it (sched/mute.h). It also signals each preemption, which only the record tells apart. A
  * wake-up in vain costs as much as a useful one, and a carrier that wakes others is
  * preempted by them (in a server on a busy machine, once for each request). So each
  * block that was found pays for some wake-ups in vain (credit). A carrier that is
@@ -18,27 +17,30 @@
  * carrier that comes back from the kernel preempts the very carrier that will run its
  * thread, which blocks again: one block in ten was heard.)
  *
- * Counting. A record is BELL_RECORD bytes. The kernel wakes the monitor with the record
+ * Counting. A record is PERF_RECORD bytes. The kernel wakes the monitor with the record
  * by which more than two have been written since the last wake-up; from then on with
- * each second one. A carrier arms its bell while it runs, so the first record is one of
+ * each second one. A carrier arms its ring while it runs, so the first record is one of
  * leaving, and so is each that wakes. Records are dropped in pairs. The note about
  * that, which comes before the next record, is as long as two records: it causes one
  * more wake-up, with a record of coming back, and does not change the order. An armed
  * ring has space for an even number of records. It gets no new space once it is half
  * full (the monitor has not run for long), so that it overflows between two pairs, too.
  *
- * Rings stay mapped: carriers do not exit, and one may be about to write. A forked
- * child has none of them (carriers_forget); the kernel maps them for the parent alone.
- * Each counts as two pages against what a user may lock (kernel.perf_event_mlock_kb for
- * each CPU, then RLIMIT_MEMLOCK). A carrier that gets no ring is left to the monitor's
+ * A carrier may be about to write to its ring at any moment. So when its event ends,
+ * ordinary memory takes the ring's place in one step (mremap), and the next event's
+ * ring the place of that. A forked child has neither (carriers_forget). Each ring
+ * counts as two pages against what a user may lock (kernel.perf_event_mlock_kb for each
+ * CPU, then RLIMIT_MEMLOCK). A carrier that gets no ring is left to the monitor's
  * samples.
  *
  * Rejected: poll or epoll on the fds (a second thing to wait for beside the timer's
  * signal, and calls for which a seccomp filter may kill; kernels older than the signal,
  * 6.10, do without); an event for context switches with a period of 1 (it counts in the
  * kernel, which paranoid 2 forbids, and does not tell preemption); pausing the event by
- * ioctl around each idleness (two calls, on an fd that the carrier does not have). */
-#include "monitor/bell.h"
+ * ioctl around each idleness (two calls, on an fd that the carrier does not have), or
+ * while threads block seldom (a switch takes 4.4 us with a paused event, 3.3 without
+ * one). */
+#include "monitor/perf.h"
 
 #include <errno.h>
 
@@ -46,7 +48,8 @@
 #include "base/os.h"
 #include "sched/mute.h"
 
-#define PAIR (2 * BELL_RECORD)
+#define RING (2 * PAGE) /* the control page and the records */
+#define PAIR (2 * PERF_RECORD)
 #define PREEMPTED PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
 #define DEAF_NS (10 * NS_PER_MS)
 #define CREDIT_EACH 4u /* preemptions that one found block pays for */
@@ -77,32 +80,25 @@ static int event_open(int tid)
 	return (int)sys5(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int ring_open(ring **to, int fd)
+/* Makes an event of tid; *to is its ring, which is mute. Returns the fd or -errno. */
+static int ring_make(ring **to, int tid)
 {
-	long p =
-	    sysn(SYS_mmap, NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	int r;
-
-	if (os_failed(p))
-		return (int)p;
-	*to = (ring *)(uintptr_t)p;
-	store_relaxed(&(*to)->data_tail, 1); /* mute */
-	r = alarm_by(fd);
-	if (r)
-		os_unmap(*to, 2 * PAGE);
-	return r;
-}
-
-/* Makes an event of tid; *to is its ring. Returns the fd or -errno. */
-static int bell_make(ring **to, int tid)
-{
-	int fd = event_open(tid), r;
+	int fd = event_open(tid), r = 0;
+	long p;
 
 	if (fd < 0)
 		return fd;
-	r = fd < SEATS ? ring_open(to, fd) : -EMFILE;
+	p = sysn(SYS_mmap, NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (os_failed(p)) {
+		sys1(SYS_close, fd);
+		return (int)p;
+	}
+	*to = (ring *)(uintptr_t)p;
+	store_relaxed(&(*to)->data_tail, 1);
+	r = fd < SEATS ? alarm_by(fd) : -EMFILE;
 	if (!r)
 		return fd;
+	os_unmap(*to, RING);
 	sys1(SYS_close, fd);
 	return r;
 }
@@ -111,73 +107,85 @@ static int bell_make(ring **to, int tid)
 static bool rings(ring *own, int fd)
 {
 	struct timespec moment = { 0, 100 * NS_PER_US };
-	int heard = -1;
+	bool heard = false;
 
-	store_relaxed(&own->data_tail, -(uint64_t)BELL_RECORD); /* armed */
-	for (int i = 0; i < 10 && heard != fd; i++) {
+	store_relaxed(&own->data_tail, -(uint64_t)PERF_RECORD); /* armed */
+	for (int i = 0; i < 10 && !heard; i++) {
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, NULL);
-		alarm_wait(0, &heard);
+		heard = alarm_wait(0) == fd;
 	}
-	return heard == fd;
+	return heard;
 }
 
-int bell_start(void)
+int perf_try(void)
 {
 	ring *own;
-	int fd = bell_make(&own, 0);
+	int fd = ring_make(&own, 0);
 	bool ok;
 
 	if (fd < 0)
 		return fd == -EACCES ? -EPERM : fd;
 	ok = rings(own, fd);
-	os_unmap(own, 2 * PAGE);
+	os_unmap(own, RING);
 	sys1(SYS_close, fd);
 	os_unmap(seats, SEATS * sizeof(*seats)); /* the parent's */
 	seats = os_map(SEATS * sizeof(*seats));
 	return !ok ? -ETIME : seats ? 0 : -ENOMEM;
 }
 
-/* Closes the bell of c's previous kernel thread. */
-static void forget_old(struct carrier *c)
+/* Puts the pages at p in the place of c's ring, where c may write at any moment. False:
+ * no memory. */
+static bool ring_replace(struct carrier *c, void *p)
 {
-	ring *old = xchg_seq_cst(&c->old_bell, (ring *)NULL);
-
-	if (likely(!old))
-		return;
-	os_unmap(old, 2 * PAGE);
-	for (int fd = 0; fd < SEATS; fd++)
-		if (seats[fd] == c) {
-			seats[fd] = NULL;
-			sys1(SYS_close, fd);
-		}
+	if (!c->perf) {
+		/* release: a carrier that sees it sees it mute (pairs with perf_arm) */
+		store_release(&c->perf, (ring *)p);
+		return true;
+	}
+	if (!os_failed(sys5(SYS_mremap, p, RING, RING, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    c->perf)))
+		return true;
+	os_unmap(p, RING);
+	return false;
 }
 
-int bell_seat(struct carrier *c)
+static void event_close(struct carrier *c)
+{
+	if (!c->perf || seats[c->perf_fd] != c)
+		return;
+	seats[c->perf_fd] = NULL;
+	sys1(SYS_close, c->perf_fd);
+}
+
+int perf_seat(struct carrier *c)
 {
 	ring *own;
 	int fd;
 
-	forget_old(c);
-	fd = bell_make(&own, c->tid);
-
+	event_close(c); /* of its previous kernel thread */
+	fd = ring_make(&own, c->tid);
 	if (fd < 0)
-		return fd == -EAGAIN ? -ENOMEM : fd; /* a retry would not help */
+		return fd;
+	if (!ring_replace(c, own)) {
+		sys1(SYS_close, fd);
+		return -ENOMEM;
+	}
 	seats[fd] = c;
-	/* release: a carrier that sees it sees it mute (pairs with bell_arm) */
-	store_release(&c->bell, own);
+	c->perf_fd = fd;
 	return 0;
 }
 
-void bell_stop(void)
+void perf_stop(void)
 {
 	for (int fd = 0; fd < SEATS; fd++) {
 		struct carrier *c = seats[fd];
+		void *p = c ? os_map(RING) : NULL;
 
-		if (!c)
-			continue;
-		bell_mute(c); /* if c arms it right now: one signal too many */
-		store_relaxed(&c->bell, (ring *)NULL);
-		seats[fd] = NULL;
+		if (!p)
+			continue; /* no memory: the event goes on */
+		sys3(SYS_madvise, p, RING, MADV_DONTFORK); /* as it is with a ring */
+		if (ring_replace(c, p))
+			event_close(c);
 	}
 }
 
@@ -186,7 +194,7 @@ static unsigned how_it_left(const ring *b, uint64_t head)
 {
 	const char *data = (const char *)b + PAGE;
 	const struct perf_event_header *h =
-	    (const void *)(data + (head - BELL_RECORD) / PAIR * PAIR % PAGE);
+	    (const void *)(data + (head - PERF_RECORD) / PAIR * PAIR % PAGE);
 
 	return h->misc;
 }
@@ -206,20 +214,20 @@ static bool armed(const ring *b, __u64 *tail, __u64 *head)
 	return (int64_t)(*tail - *head) <= 0;
 }
 
-/* The CAS, here and in bell_heard, fails if the carrier has written the tail
+/* The CAS, here and in perf_heard, fails if the carrier has written the tail
  * meanwhile. */
-void bell_rest(const struct carrier *c)
+void perf_rest(const struct carrier *c)
 {
-	ring *b = c->bell;
+	ring *b = c->perf;
 	__u64 tail, head;
 
 	/* there is space for the second half of a pair */
 	if (b && armed(b, &tail, &head))
 		cas_relaxed(&b->data_tail, &tail,
-			    head + 1 + (is_away(head) ? BELL_RECORD : 0));
+			    head + 1 + (is_away(head) ? PERF_RECORD : 0));
 }
 
-void bell_worth(void)
+void perf_worth(void)
 {
 	credit = MIN(credit + CREDIT_EACH, CREDIT_MOST);
 }
@@ -232,21 +240,22 @@ static void in_vain(struct carrier *c)
 		return;
 	}
 	store_relaxed(&c->deaf_until, sys_now() + DEAF_NS);
-	bell_rest(c);
+	perf_rest(c);
 }
 
-struct carrier *bell_heard(int fd)
+struct carrier *perf_heard(int fd)
 {
 	struct carrier *c = fd < SEATS ? seats[fd] : NULL;
-	ring *b = c ? load_relaxed(&c->bell) : NULL; /* NULL: it has ended */
+	ring *b;
 	__u64 tail, head;
 	bool open;
 
-	if (!b)
+	if (!c)
 		return NULL;
+	b = c->perf;
 	open = armed(b, &tail, &head);
 	if (open && head - tail <= PAGE / 2)
-		cas_relaxed(&b->data_tail, &tail, head / PAIR * PAIR - BELL_RECORD);
+		cas_relaxed(&b->data_tail, &tail, head / PAIR * PAIR - PERF_RECORD);
 	if (!head || how_it_left(b, head) & PREEMPTED) {
 		in_vain(c);
 		return NULL;
@@ -254,13 +263,17 @@ struct carrier *bell_heard(int fd)
 	return open && is_away(head) ? c : NULL;
 }
 
-const char *bell_error(int r)
+const char *perf_error(int r)
 {
 	switch (-r) {
 	case EACCES:
-		return "not tried: a seccomp filter may kill the process for it";
+		return "not tried: a seccomp filter may kill the process for it "
+		       "(a container's filter: --security-opt seccomp=unconfined)";
 	case EPERM:
-		return "needs sysctl kernel.perf_event_paranoid=2 or less, or CAP_PERFMON";
+		return "needs `sudo sysctl kernel.perf_event_paranoid=2` (Debian's "
+		       "default is 3, Ubuntu's 4), or CAP_PERFMON";
+	case ENOSYS:
+		return "needs pidfd_getfd and a timer for the monitor";
 	case EMFILE:
 	case ENOMEM:
 		return "failed: no memory or no fd is free";
