@@ -76,20 +76,22 @@ void detect_init(void)
 	second = 0;
 }
 
+/* No more events, for good if there is a filter now. */
 static void stop(void)
 {
+	bool filtered = sys_filtered();
+
+	if (filtered) {
+		store_relaxed(&error, -EACCES);
+		store_relaxed(&tried, MAY_NOT);
+	}
 	store_relaxed(&hooks.carrier_born, NULL);
 	/* release: a thread that sees it sees why (pairs with detect_explain) */
 	store_release(&detector, (uint32_t)DETECT_SAMPLES);
-	perf_stop();
-}
-
-/* No more events, for good. */
-static void give_up(int r)
-{
-	store_relaxed(&error, r);
-	store_relaxed(&tried, MAY_NOT);
-	stop();
+	if (filtered)
+		perf_silence();
+	else
+		perf_stop();
 }
 
 /* Request an event for each carrier that has none yet. */
@@ -104,7 +106,7 @@ static void newborn(void)
 		seated = NULL;
 	for (struct carrier *c = head; c && c != seated; c = c->next_all) {
 		if (unlikely(sys_filtered())) {
-			give_up(-EACCES);
+			stop();
 			return;
 		}
 		if (c->seat == starts)

@@ -149,7 +149,7 @@ static bool asleep(int tid)
 
 static int64_t cpu_time(const struct carrier *c)
 {
-	return MAX(sys_cpu_time(c->tid), 0);
+	return MAX(sys_cpu_time(load_relaxed(&c->tid)), 0);
 }
 
 /* What c has used since its clock showed `since`. If the kernel refuses that clock: 0
@@ -319,7 +319,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	uint64_t switches = load_relaxed(&vp->count.switches);
 	uint64_t inlined = load_relaxed(&vp->count.io_inline);
 	struct carrier *c = (struct carrier *)owner;
-	bool idle, lives = w->inlined != inlined;
+	bool idle, burst, lives = w->inlined != inlined;
 	int64_t stuck, used;
 
 	w->seen = now;
@@ -338,9 +338,12 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		w->carrier = c;
 		w->switches = switches;
 		w->since = now;
-		w->cpu = !idle && now - w->taken < BURST_NS ? cpu_time(c) : -1;
+		burst = !idle && now - w->taken < BURST_NS;
+		w->cpu = burst || (!idle && !load_relaxed(&c->in_rt) && vp_has_work(vp))
+			     ? cpu_time(c)
+			     : -1;
 		w->warned = 0;
-		return w->cpu >= 0;
+		return burst;
 	}
 	stuck = now - w->since;
 	if (unlikely(stall_ns && stuck > stall_ns) && !w->warned && vp_has_work(vp)) {

@@ -175,6 +175,15 @@ int perf_seat(struct carrier *c)
 	return 0;
 }
 
+void perf_silence(void)
+{
+	for (int fd = 0; fd < SEATS; fd++)
+		if (seats[fd]) {
+			store_relaxed(&seats[fd]->deaf_until, INT64_MAX);
+			perf_rest(seats[fd]);
+		}
+}
+
 void perf_stop(void)
 {
 	for (int fd = 0; fd < SEATS; fd++) {

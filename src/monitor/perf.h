@@ -16,6 +16,8 @@ const char *perf_error(int r);
 int perf_seat(struct carrier *c);
 /* No more events of any carrier. */
 void perf_stop(void);
+/* The same for good, without a system call: their cost stays. */
+void perf_silence(void);
 /* The monitor: the carrier that has blocked, by the event on fd. NULL: it was
  * preempted, has come back, or is mute. */
 struct carrier *perf_heard(int fd);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that does little is sampled little: the monitor comes at most once after a
  * vp has woken up, and then not for some time. */
+#include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -19,7 +22,7 @@
 
 #include "test.h"
 
-enum { NAPS = 300, CALLS = 20, SETS = 6 };
+enum { NAPS = 300, CALLS = 20, SETS = 6, IDLE = 3 };
 
 static uint64_t looks(void)
 {
@@ -194,6 +197,70 @@ static int is_refused_the_timer(void)
 	return 0;
 }
 
+static void *receives(void *arg)
+{
+	char c;
+
+	uk_recv(((int *)arg)[0], &c, 1, 0);
+	return arg;
+}
+
+static void *sleeps(void *arg)
+{
+	uk_sleep(3600 * UK_SEC);
+	return arg;
+}
+
+/* How often the kernel has switched the other threads of this process. */
+static uint64_t switches_of_others(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	uint64_t sum = 0;
+
+	CHECK(d != NULL);
+	while ((e = readdir(d))) {
+		char path[300], line[200];
+		unsigned long n;
+		FILE *f;
+
+		if (e->d_name[0] == '.' || atoi(e->d_name) == gettid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+		f = fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1 ||
+			    sscanf(line, "nonvoluntary_ctxt_switches: %lu", &n) == 1)
+				sum += n;
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return sum;
+}
+
+/* Threads wait in every way, one of them in the kernel, and nothing happens: then no
+ * kernel thread wakes up, in IDLE seconds. */
+static int is_idle(const char *mechanism)
+{
+	static int here[2], raw[2];
+	uk_thread *t;
+	uint64_t was;
+
+	setenv("UK_ACTIVATION", mechanism, 1);
+	set_debug("trim", "100"); /* memory is returned soon, or this would come late */
+	CHECK_EQ(pipe(raw), 0);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, here), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, receives, here), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, sleeps, NULL), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, waits_raw, raw), 0);
+	do {
+		was = switches_of_others();
+		sleep(IDLE);
+	} while (switches_of_others() != was);
+	return 0;
+}
+
 static void once_more(const char *how)
 {
 	int status;
@@ -206,6 +273,12 @@ static void once_more(const char *how)
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFEXITED(status));
 	CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77);
+}
+
+static void an_idle_process_does_not_wake_up(void)
+{
+	once_more("perf");
+	once_more("monitor");
 }
 
 static void the_monitor_works_without_a_timer(void)
@@ -225,6 +298,8 @@ int main(int argc, char **argv)
 		return has_no_timer();
 	if (argc > 1 && !strcmp(argv[1], "refused"))
 		return is_refused_the_timer();
+	if (argc > 1)
+		return is_idle(argv[1]);
 	CHECK_EQ(uk_init(), 0);
 	RUN(sleeping_vps_are_not_sampled);
 	if (!SANITIZED) /* everything takes longer there, so the monitor looks more
@@ -235,5 +310,6 @@ int main(int argc, char **argv)
 	RUN(the_monitor_works_without_a_timer);
 	RUN(the_monitor_works_if_its_timer_is_refused);
 	RUN(the_program_gets_its_own_alarms);
+	RUN(an_idle_process_does_not_wake_up);
 	return 0;
 }
