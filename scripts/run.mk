@@ -19,8 +19,9 @@ flags = -std=gnu17 -D_GNU_SOURCE -DUK_VERSION='"$(VERSION)"' -Iinclude -fno-omit
 	-fno-strict-aliasing -pthread -MMD -MP
 VALGRIND := $(shell printf '\043include <valgrind/valgrind.h>\n' | \
 	$(CC) -x c -fsyntax-only - 2>/dev/null && echo 1)
+SDT := $(shell printf '\043include <sys/sdt.h>\n' | $(CC) -x c -fsyntax-only - 2>/dev/null && echo 1)
 lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0) \
-	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0)
+	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0) -DUK_HAVE_SDT=$(or $(SDT),0)
 lib_libs = $(if $(UNWIND),-lunwind) -ldl
 
 lib_src := $(filter-out src/preload/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)

@@ -20,8 +20,8 @@ RUN = ("arch/switch", "api/life", "api/cancel", "api/signals", "sync/mutex", "sy
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CC = "aarch64-linux-gnu-gcc"
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DUK_VERSION="0"', "-DUK_HAVE_LIBUNWIND=0",
-         "-DUK_HAVE_VALGRIND=0", "-Iinclude", "-Isrc", "-Wall", "-Wextra",
-         "-Werror", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-pthread"]
+         "-DUK_HAVE_VALGRIND=0", "-DUK_HAVE_SDT=0", "-Iinclude", "-Isrc",
+         "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-pthread"]
 
 
 def compile_one(job):

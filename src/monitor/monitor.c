@@ -216,35 +216,49 @@ static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
 	    load_relaxed(&c->in_rt) ? ", inside the runtime" : "");
 }
 
-/* True if the vp was moved. A hog is marked first: once it has lost the vp it may come
- * back at any moment, and then unmarks itself (enter_slow). */
-static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
+/* c waits in the kernel. True: its vp was moved. */
+static bool take(struct uk_vp *vp, struct carrier *c, enum block_why why)
 {
+	const struct uk_thread *t;
+
 	if (unlikely(detector == DETECT_OFF))
 		return false;
-	if (!hog) {
-		vp->watch.taken = vp->watch.seen;
-		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
-	}
-	if (hog) {
-		store_relaxed(&c->hog, vp);
-		/* from now on its ring's completions need an interrupt (reactor.h) */
-		fetch_add_relaxed(&vp->reactor.hogs, 1);
-		hogs = true;
-		c->hog_since = vp->watch.seen;
-		c->niced = false;
-	}
-	if (!vp_revoke(vp, c)) {
-		if (hog)
-			carrier_no_hog(c);
+	vp->watch.taken = vp->watch.seen;
+	store_relaxed(&vp->burst, (uint8_t)VP_BURST);
+	t = vp_revoke(vp, c);
+	if (!t)
+		return false;
+	USDT(block, vp->id, c->tid, t->id, thread_name(t), why);
+	vp_give(vp);
+	bump(&vp->handoffs, 1);
+	blocks++;
+	perf_worth();
+	return true;
+}
+
+/* c has used so much CPU time. It is marked first: once it has lost the vp it may come
+ * back at any moment, and then unmarks itself (enter_slow). */
+static bool take_hog(struct uk_vp *vp, struct carrier *c, int64_t used)
+{
+	const struct uk_thread *t;
+
+	if (unlikely(detector == DETECT_OFF))
+		return false;
+	store_relaxed(&c->hog, vp);
+	/* from now on its ring's completions need an interrupt (reactor.h) */
+	fetch_add_relaxed(&vp->reactor.hogs, 1);
+	hogs = true;
+	c->hog_since = vp->watch.seen;
+	c->niced = false;
+	t = vp_revoke(vp, c);
+	if (!t) {
+		carrier_no_hog(c);
 		return false;
 	}
+	USDT(hog, vp->id, c->tid, t->id, thread_name(t), used);
+	vp_give(vp);
 	bump(&vp->handoffs, 1);
-	bump(&vp->handoffs_hog, hog);
-	if (!hog) {
-		blocks++;
-		perf_worth();
-	}
+	bump(&vp->handoffs_hog, 1);
 	return true;
 }
 
@@ -354,7 +368,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	if (load_acquire(&c->in_rt) || load_relaxed(&c->current) == &c->disp)
 		return false;
 	if (load_relaxed(&c->mark))
-		return stuck >= MARK_NS ? take(vp, c, false) : true;
+		return stuck >= MARK_NS ? take(vp, c, BLOCK_SAMPLED) : true;
 	if (w->cpu < 0) {
 		w->cpu = cpu_time(c);
 		w->since = now;
@@ -362,9 +376,9 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	}
 	used = cpu_used(c, w->cpu, stuck);
 	if (!lives && stuck >= BLOCK_NS && used < stuck / 4 && asleep(c->tid))
-		return take(vp, c, false);
+		return take(vp, c, BLOCK_SAMPLED);
 	if (used >= load_relaxed(&vp->set->slice))
-		return take(vp, c, true);
+		return take_hog(vp, c, used);
 	return false;
 }
 
@@ -386,7 +400,7 @@ static void spotted(struct carrier *c)
 		if (!load_acquire(&c->in_rt) && load_relaxed(&c->current) != &c->disp) {
 			bump(&monitor_events, 1);
 			vp->watch.seen = sys_now();
-			keeps = !take(vp, c, false);
+			keeps = !take(vp, c, BLOCK_TOLD);
 		}
 		break;
 	}

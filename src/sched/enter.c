@@ -166,6 +166,7 @@ static void lose_vp(struct uk_thread *t)
 	struct uk_vp *vp = t->carrier->vp;
 
 	bump(&vp->count.handoffs_mark, 1);
+	vp_loses(vp, t->carrier, t);
 	t->carrier->vp = NULL;
 	vp_give(vp);
 	enter_slow(t, t->carrier);
@@ -304,6 +305,7 @@ void block_begin(struct uk_thread *t, bool release)
 	if (release || fuzz_once_in(4)) {
 		bump(&vp->count.handoffs_mark, 1);
 		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
+		vp_loses(vp, c, t);
 		c->vp = NULL;
 		perf_mute(c);
 		vp_give(vp);

@@ -101,8 +101,8 @@ void handler_end(struct uk_thread *t)
 
 uint64_t carriers_dedicated;
 
-/* Hands off c's vp, if it has one. Called in the runtime. */
-static void leave_vp(struct carrier *c)
+/* Hands off the vp of c, which runs t, if it has one. Called in the runtime. */
+static void leave_vp(struct carrier *c, const struct uk_thread *t)
 {
 	struct uk_vp *vp = c->vp;
 
@@ -112,6 +112,7 @@ static void leave_vp(struct carrier *c)
 	if (!vp)
 		return;
 	bump(&vp->count.handoffs_mark, 1);
+	vp_loses(vp, c, t);
 	c->vp = NULL;
 	perf_mute(c);
 	vp_give(vp);
@@ -141,7 +142,7 @@ static int bind_to(struct uk_thread *t, struct carrier *c, const char *why)
 	store_relaxed(&c->dedicated, true); /* others read it (pt_policy.c) */
 	store_relaxed(&c->bound_to, t);
 	fetch_add_relaxed(&carriers_dedicated, 1);
-	leave_vp(c);
+	leave_vp(c, t);
 	become_guest(t);
 	return 0;
 }

@@ -18,6 +18,42 @@ static struct carrier *spares; /* under the lock */
 static struct uk_vp *orphans;  /* written under the lock */
 static uint32_t called; /* 1: an orphan was kicked; anyone sets, serve_called clears */
 
+/* ---- for a tracer (base/usdt.h) ---- */
+
+COLD void tell_loss(struct uk_vp *vp, struct carrier *c, const struct uk_thread *t)
+{
+	int64_t now = sys_now();
+
+	store_relaxed(&c->lost_at, now);
+	store_relaxed(&vp->lost_at, now);
+	store_relaxed(&vp->lost_by, load_relaxed(&c->tid));
+	if (t)
+		USDT(block, vp->id, load_relaxed(&c->tid), t->id, thread_name(t),
+		     BLOCK_LEFT);
+}
+
+/* c has just got its vp. */
+static COLD void tell_handoff(const struct carrier *c)
+{
+	struct uk_vp *vp = c->vp;
+
+	USDT(handoff, vp->id, load_relaxed(&vp->lost_by), load_relaxed(&c->tid),
+	     usdt_since(load_relaxed(&vp->lost_at)));
+	/* a forked child must not see them again */
+	store_relaxed(&vp->lost_by, 0);
+	store_relaxed(&vp->lost_at, 0);
+}
+
+/* t, on c, comes back; found: c has got a vp at once. */
+static COLD void tell_unblock(const struct uk_thread *t, struct carrier *c, bool found)
+{
+	USDT(unblock, t->id, thread_name(t), load_relaxed(&c->tid),
+	     usdt_since(load_relaxed(&c->lost_at)), (int)found);
+	store_relaxed(&c->lost_at, 0); /* as above */
+	if (found)
+		tell_handoff(c);
+}
+
 /* ---- the lists, under the lock ---- */
 
 static struct uk_vp *orphan_take(struct uk_vp **p, struct carrier *c)
@@ -27,6 +63,7 @@ static struct uk_vp *orphan_take(struct uk_vp **p, struct carrier *c)
 	store_relaxed(p, vp->next_orphan);
 	if (vp->rests) {
 		vp->rests = false;
+		store_relaxed(&vp->lost_at, 0);
 		store_seq_cst(&vp->idle, 0);
 		fetch_add_relaxed(&vp->set->nidle, -1u);
 		/* it may have been woken to steal: another thief may be woken now */
@@ -166,6 +203,8 @@ void handoff_wait(struct carrier *c)
 	if (*p) {
 		spare_takes(p, c);
 		unlock();
+		if (usdt_on())
+			tell_handoff(c);
 		/* c may have been made ahead, and more orphans wait */
 		if (want_spare())
 			maker_wake();
@@ -181,6 +220,8 @@ void handoff_wait(struct carrier *c)
 	perf_mute(c);
 	while (!load_acquire(&c->wake))
 		sys_futex_wait(&c->wake, 0, TIME_NEVER);
+	if (usdt_on())
+		tell_handoff(c);
 }
 
 /* An orphan that wants a carrier goes before one that rests. */
@@ -218,13 +259,14 @@ static bool take_orphan(struct carrier *c, const struct uk_vpset *set,
 
 /* ---- taking a vp away, and back ---- */
 
-bool vp_revoke(struct uk_vp *vp, struct carrier *c)
+struct uk_thread *vp_revoke(struct uk_vp *vp, struct carrier *c)
 {
+	struct uk_thread *t;
 	uintptr_t mine = (uintptr_t)c, revoking = mine | VP_REVOKING;
 	uintptr_t old = mine;
 
 	if (!cas_seq_cst(&vp->owner, &old, revoking))
-		return false;
+		return NULL;
 	barrier_everywhere();
 	old = revoking;
 	/* acquire: the next owner sees what c did before it left (pairs with
@@ -232,13 +274,12 @@ bool vp_revoke(struct uk_vp *vp, struct carrier *c)
 	if (load_acquire(&c->in_rt)) {
 		/* fails if c has reclaimed it already */
 		cas_seq_cst(&vp->owner, &old, mine);
-		return false;
+		return NULL;
 	}
+	t = load_relaxed(&c->current);
+	vp_loses(vp, c, NULL);
 	/* From here c finds REVOKING when it enters, and races us with its CAS. */
-	if (!cas_seq_cst(&vp->owner, &old, (uintptr_t)0))
-		return false;
-	vp_give(vp);
-	return true;
+	return cas_seq_cst(&vp->owner, &old, (uintptr_t)0) ? t : NULL;
 }
 
 /* Does c still have vp? Takes it back if it is being revoked. */
@@ -268,11 +309,16 @@ COLD bool enter_here(struct carrier *c)
 
 COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 {
+	bool found;
+
 	if (enter_here(c))
 		return;
 	if (unlikely(load_relaxed(&c->hog)))
 		carrier_no_hog(c);
-	if (likely(!c->dedicated) && take_orphan(c, t->vp->set, t->pinned)) {
+	found = likely(!c->dedicated) && take_orphan(c, t->vp->set, t->pinned);
+	if (usdt_on())
+		tell_unblock(t, c, found);
+	if (found) {
 		perf_arm(c);
 		carrier_bind(c, c->vp);
 		store_relaxed(&t->vp, c->vp);

@@ -34,6 +34,7 @@
 #ifndef SCHED_HANDOFF_H
 #define SCHED_HANDOFF_H
 
+#include "base/usdt.h"
 #include "sched/vp.h"
 
 #define VP_REVOKING ((uintptr_t)1)
@@ -69,6 +70,19 @@ INLINE void handoff_out(struct carrier *c)
 	store_release(&c->in_rt, 0);
 }
 
+/* The part of vp_loses for a tracer. */
+void tell_loss(struct uk_vp *vp, struct carrier *c, const struct uk_thread *t);
+
+/* c is about to lose vp; t, which it runs, gives vp away, or NULL: the monitor. */
+INLINE void vp_loses(struct uk_vp *vp, struct carrier *c, const struct uk_thread *t)
+{
+	store_relaxed(&c->lost_at, 0);
+	store_relaxed(&vp->lost_at, 0);
+	store_relaxed(&vp->lost_by, 0);
+	if (usdt_on())
+		tell_loss(vp, c, t);
+}
+
 /* held by the monitor while it looks at vps; a fork takes it to keep the monitor out */
 extern struct lock watch_lock;
 /* c has entered the runtime (in_rt == 1), and handoff_in returned false. */
@@ -80,8 +94,9 @@ bool enter_here(struct carrier *c);
 void vp_give(struct uk_vp *vp);
 /* Called by the thread that cleared an orphan's idle. Async-signal-safe. */
 void vp_call(void);
-/* The monitor takes vp away from c. True: it moved. */
-bool vp_revoke(struct uk_vp *vp, struct carrier *c);
+/* The monitor takes vp away from c, and calls vp_give next. Returns the thread that c
+ * runs; NULL: c keeps vp. */
+struct uk_thread *vp_revoke(struct uk_vp *vp, struct carrier *c);
 /* c is a spare from now on; returns when it has a vp. */
 void handoff_wait(struct carrier *c);
 

@@ -123,8 +123,12 @@ struct uk_vp {
 	uint64_t takes;                          /* by spares; handoff.c's lock */
 	struct uk_vp *next_orphan;               /* handoff.c's lock, as is the next */
 	bool rests;                              /* an orphan that had nothing to do */
-	cpu_set_t cpus;                          /* binding; set lock */
-	uint32_t bound;                          /* generation of cpus, 0 = not bound */
+	/* for a tracer: which carrier lost it last, and when; 0: no tracer looked. The
+	 * thread that takes it away, and the next carrier */
+	int lost_by;
+	int64_t lost_at;
+	cpu_set_t cpus; /* binding; set lock */
+	uint32_t bound; /* generation of cpus, 0 = not bound */
 	struct vp_watch watch;
 	uint64_t crowd_seen; /* the keeper: births and deaths at its last visit */
 } LINE_ALIGNED;
@@ -177,6 +181,9 @@ struct carrier {
 	/* the vp that it lost as a hog, or NULL; the monitor sets, carrier_no_hog
 	 * clears */
 	struct uk_vp *hog;
+	/* for a tracer: when it lost its vp; itself, or the monitor before it takes
+	 * the vp */
+	int64_t lost_at;
 	bool niced; /* as a hog it has lost priority; the monitor alone */
 	/* its kernel thread has ended: the program made the kernel end it (the monitor
 	 * sets it), or it was retired (itself) */
