@@ -47,9 +47,9 @@ struct hooks {
 	void (*thread_dead)(void);
 	void (*thread_leaves)(void);
 
-	/* monitor/monitor.c: the monitor sleeps because all vps do, and a vp that wakes
-	 * up has cleared monitor_asleep. Set by the start of the runtime. */
-	void (*monitor_call)(void);
+	/* monitor/monitor.c: sets the alarm of the sleeping monitor, or stops it
+	 * (monitor_state in sched/vp.h). Set by the start of the runtime. */
+	void (*monitor_call)(bool set);
 	/* monitor/detect.c, by its state: called by each new carrier once it is in
 	 * carriers_all. Release; pairs with the acquire in carrier.c. */
 	void (*carrier_born)(void);

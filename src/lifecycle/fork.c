@@ -539,7 +539,7 @@ static void rebuild(void)
 	vp_all[0]->count.exits += lost;
 	if (survivor)
 		survivor->timer.wheel = NULL; /* it rested in one of them */
-	monitor_asleep = 0;
+	monitor_state = MONITOR_AWAKE;
 	r = carriers_rebuild();
 	if (r)
 		uk_panic("cannot create kernel threads in this forked child: error %d",

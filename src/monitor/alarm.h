@@ -8,8 +8,8 @@
 
 /* The calling kernel thread, the monitor, is the one to be woken. */
 void alarm_init(void);
-/* Any thread, in the runtime: wake the monitor a while from now. */
-void alarm_set(void);
+/* Any thread, in the runtime: wake the monitor a while from now, or do not. */
+void alarm_call(bool set);
 /* The monitor: sets how long that is, ns. */
 void alarm_after(int64_t ns);
 /* Any thread: wake the monitor now, if alarm_hears. */

@@ -167,7 +167,12 @@ struct carrier *detect_wait(int64_t deadline)
 
 bool detect_wanted(void)
 {
-	return load_seq_cst(&wanted) && tried == NOT_TRIED;
+	return load_seq_cst(&wanted) && load_relaxed(&tried) == NOT_TRIED;
+}
+
+int64_t detect_until(void)
+{
+	return detect_tells() && !asked ? second : TIME_NEVER;
 }
 
 void detect_none(void)

@@ -28,7 +28,9 @@ bool detect_all(void);
 /* The monitor: sleep until an alarm or the deadline; may return early. Not NULL: the
  * carrier that the kernel says has blocked. There may be more. */
 struct carrier *detect_wait(int64_t deadline);
-/* The monitor, before it sleeps for long: true if a thread waits in detect_explain. */
+/* The monitor: when detect_round is to be called even if all vps sleep. */
+int64_t detect_until(void);
+/* True if a thread waits in detect_explain, and the monitor must not sleep for long. */
 bool detect_wanted(void);
 /* For people: what is in force, and why nothing better. Makes the monitor try. Any
  * thread, outside the runtime. */

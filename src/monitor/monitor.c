@@ -86,7 +86,8 @@
 
 #define PERIOD_MIN (50 * NS_PER_US)
 #define PERIOD_MAX (1 * NS_PER_MS)
-#define QUIET_PASSES 20 /* without a find before the period doubles */
+#define ALARM_MIN (500 * NS_PER_US) /* longer than most requests take */
+#define QUIET_PASSES 20             /* without a find before the period doubles */
 #define MARK_NS (20 * NS_PER_US)
 #define BLOCK_NS (40 * NS_PER_US)
 #define HOG_NICE 19
@@ -409,14 +410,6 @@ static void spotted(struct carrier *c)
 		perf_rest(c);
 }
 
-static bool all_idle(uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (!load_seq_cst(&vp_all[i]->idle))
-			return false;
-	return true;
-}
-
 void monitor_balance(uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -457,16 +450,19 @@ static bool may_keep(uint32_t n, uint64_t called)
 
 /* All vps sleep: nothing can block or compute until one wakes. A vp that leaves
  * idleness, or a thread that gives the keeper something, sets the alarm if it does so
- * after our store; if it did so before, the second look sees it. */
+ * after our store; if it did so before, the second look sees it. The next alarm may be
+ * stopped again, unless it is to show that the keeper has work. */
 static void sleep_with_the_vps(uint32_t n, uint64_t called, int64_t keep_at)
 {
+	int64_t until = may_keep(n, called) ? keep_at : TIME_NEVER;
+	bool deep = keep_ns && until == TIME_NEVER;
 	struct carrier *c = NULL;
 
-	store_seq_cst(&monitor_asleep, 1);
+	store_seq_cst(&monitor_state, deep ? MONITOR_DEEP : MONITOR_ASLEEP);
 	fence_seq_cst();
-	if (all_idle(load_acquire(&vp_count_all)) && !detect_wanted())
-		c = detect_wait(may_keep(n, called) ? keep_at : TIME_NEVER);
-	store_seq_cst(&monitor_asleep, 0);
+	if (vps_idle() && !detect_wanted())
+		c = detect_wait(MIN(until, detect_until()));
+	store_seq_cst(&monitor_state, MONITOR_AWAKE);
 	if (c)
 		spotted(c);
 }
@@ -550,14 +546,20 @@ static void *monitor_main(void *arg UNUSED)
 			monitor_balance(n);
 		period = next_period(period, &quiet, found);
 		seldom = period > PERIOD_MIN && !detect_all();
-		alarm_after(period);
-		if (all_idle(n) && !(hogs && niced)) {
+		alarm_after(MAX(period, ALARM_MIN));
+		if (vps_idle() && !(hogs && niced)) {
 			sleep_with_the_vps(n, called, keep_at);
 		} else {
 			pause_for(period);
 		}
 	}
 	return NULL;
+}
+
+static void call(bool set)
+{
+	if (set || !detect_wanted())
+		alarm_call(set);
 }
 
 static void monitor_start(void)
@@ -567,7 +569,7 @@ static void monitor_start(void)
 	may_renice = !monitor_no_nice && can_renice();
 	hogs = false;
 	detect_init();
-	hooks.monitor_call = alarm_set;
+	hooks.monitor_call = call;
 }
 
 static void monitor_again(void)

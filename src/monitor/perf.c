@@ -8,14 +8,14 @@
  * fd as its value; the fds are in the monitor's own table of files.
  *
  * The kernel signals each sleep, also of carriers that have no vp or sleep in the
- * runtime, unless the carrier mutes it (sched/mute.h). It also signals each preemption, which only the record tells apart. A
- * wake-up in vain costs as much as a useful one, and a carrier that wakes others is
- * preempted by them (in a server on a busy machine, once for each request). So each
- * block that was found pays for some wake-ups in vain (credit). A carrier that is
- * preempted when no credit is left is not listened to for a while, but left to the
- * monitor's samples. (Rejected: no credit, and deafness after each preemption. A
- * carrier that comes back from the kernel preempts the very carrier that will run its
- * thread, which blocks again: one block in ten was heard.)
+ * runtime, unless the carrier mutes it (sched/mute.h). It also signals each preemption,
+ * which only the record tells apart. A wake-up in vain costs as much as a useful one,
+ * and a carrier that wakes others is preempted by them (in a server on a busy machine,
+ * once for each request). So each block that was found pays for some wake-ups in vain
+ * (credit). A carrier that is preempted when no credit is left is not listened to for a
+ * while, but left to the monitor's samples. (Rejected: no credit, and deafness after
+ * each preemption. A carrier that comes back from the kernel preempts the very carrier
+ * that will run its thread, which blocks again: one block in ten was heard.)
  *
  * Counting. A record is PERF_RECORD bytes. The kernel wakes the monitor with the record
  * by which more than two have been written since the last wake-up; from then on with

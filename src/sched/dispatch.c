@@ -58,8 +58,11 @@
 #define GATHER_AFTER 16                /* short sleeps in a row */
 #define SLEEP_SLACK (32 * NS_PER_US)   /* less than the kernel's default, */
 #define KERNELS_SLACK (50 * NS_PER_US) /* which is this */
+#define STOP_EACH (200 * NS_PER_US)    /* between two stops of the monitor's alarm */
+#define STOP_MOST 64u                  /* vps that are looked at for it */
 
-uint32_t monitor_asleep;
+uint32_t monitor_state;
+static int64_t stopped_at; /* when its alarm was stopped; racy */
 bool switch_fast_tp;
 static int64_t sleep_slack = SLEEP_SLACK; /* ns; set before there are vps */
 
@@ -708,14 +711,56 @@ static COLD struct uk_thread *pop_in_burst(struct uk_vp *vp)
 	return pop_runnable(vp);
 }
 
+bool vps_idle(void)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!load_seq_cst(&vp_all[i]->idle))
+			return false;
+	return true;
+}
+
+static COLD void alarm_start(uint32_t state)
+{
+	uint32_t next = state == MONITOR_ASLEEP ? MONITOR_ARMED : MONITOR_AWAKE;
+
+	if (cas_seq_cst(&monitor_state, &state, next))
+		hooks.monitor_call(true);
+}
+
 void monitor_notice(void)
 {
-	/* idle is stored before monitor_asleep is read; the monitor stores and reads
-	 * the other way round (pairs with the fence in sleep_with_the_vps,
-	 * monitor/monitor.c) */
+	uint32_t state;
+
+	/* idle is stored before monitor_state is read; the monitor, and alarm_stop,
+	 * store and read the other way round (pairs with the fence in
+	 * sleep_with_the_vps, monitor/monitor.c, and in alarm_stop) */
 	fence_seq_cst();
-	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
-		hooks.monitor_call();
+	state = load_relaxed(&monitor_state);
+	if (unlikely(state >= MONITOR_ASLEEP))
+		alarm_start(state);
+}
+
+/* vp is idle, and the monitor's alarm is set. If vp is the last one, nothing is left to
+ * be watched. Seldom enough that the calls cost less than the wake-ups. */
+static COLD void alarm_stop(const struct uk_vp *vp)
+{
+	uint32_t armed = MONITOR_ARMED;
+
+	if (vp->clock - load_relaxed(&stopped_at) < STOP_EACH ||
+	    load_relaxed(&vp_count_all) > STOP_MOST || !vps_idle())
+		return;
+	store_relaxed(&stopped_at, vp->clock);
+	if (!cas_seq_cst(&monitor_state, &armed, MONITOR_ASLEEP))
+		return;
+	hooks.monitor_call(false);
+	fence_seq_cst(); /* pairs with monitor_notice */
+	if (load_relaxed(&monitor_state) == MONITOR_ARMED)
+		hooks.monitor_call(
+		    true); /* set by another, and perhaps stopped by us */
+	else if (!vps_idle())
+		monitor_notice();
 }
 
 /* Nothing to run: sleeps in the reactor until something comes. */
@@ -743,6 +788,8 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 	    load_relaxed(&vp->msgs) || load_relaxed(&vp->flush) || set_has_work(vp))
 		timeout = 0;
 	perf_mute(c);
+	if (load_relaxed(&monitor_state) == MONITOR_ARMED)
+		alarm_stop(vp);
 	poll_reactor(vp, timeout);
 	if (load_relaxed(&vp->idle))
 		store_relaxed(&vp->idle, 0);

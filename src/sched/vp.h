@@ -388,9 +388,18 @@ void sched_on_child(void (*fn)(void));
  * functions of sched_on_start. */
 void sched_needs_thread(void *(*fn)(void *), size_t stack);
 void sched_run_on_child(void);
-/* Set by the monitor: 1 while it sleeps because all vps do. A vp that wakes up and runs
- * threads clears it and calls hooks.monitor_call. */
-extern uint32_t monitor_asleep;
+/* What the monitor does. It sets ASLEEP or DEEP when it goes to sleep because all vps
+ * do, and AWAKE when it wakes up. The first vp that wakes up and runs threads sets its
+ * alarm: ASLEEP becomes ARMED, DEEP becomes AWAKE. The last one that becomes idle stops
+ * the alarm: ARMED becomes ASLEEP. Modelled in tests/model/alarm.pml. */
+enum {
+	MONITOR_AWAKE,  /* or DEEP was, and its alarm comes */
+	MONITOR_ARMED,  /* asleep, its alarm is set */
+	MONITOR_ASLEEP, /* no alarm is set */
+	MONITOR_DEEP    /* the same, and the next alarm must come */
+};
+extern uint32_t monitor_state;
+bool vps_idle(void); /* are all vps idle? */
 /* anyone: a vp that runs threads is awake now, or the keeper may give something back */
 void monitor_notice(void);
 
