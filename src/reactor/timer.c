@@ -348,8 +348,3 @@ int64_t wheel_next_crowd(struct wheel *w, int64_t slack)
 	lock_release(&w->lock);
 	return until;
 }
-
-unsigned wheel_count(const struct wheel *w)
-{
-	return load_relaxed(&w->count);
-}

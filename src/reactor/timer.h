@@ -69,8 +69,13 @@ int64_t wheel_next(const struct wheel *w);
  * millisecond). So a lone timer fires exactly, and many share one sleep. For the owner
  * of w. */
 int64_t wheel_next_crowd(struct wheel *w, int64_t slack);
-unsigned wheel_count(const struct wheel *w); /* resting timers included */
 
 #include "reactor/timer_impl.h" /* struct wheel */
+
+/* Resting timers included; any thread. */
+static inline unsigned wheel_count(const struct wheel *w)
+{
+	return load_relaxed(&w->count);
+}
 
 #endif

@@ -112,15 +112,20 @@ void suspend_end(struct uk_thread *t, uint8_t bit)
 		queue_anywhere(t);
 }
 
-/* The thread that cleared v->idle sends the one wake-up. Any thread may be that, so the
+/* The thread that clears idle sends the one wake-up. Any thread may be that, so the
  * count is atomic. */
-static void kick(struct uk_vp *v)
+bool vp_kick(struct uk_vp *vp)
 {
-	fetch_add_relaxed(&v->count.kicks, 1);
-	if (unlikely(!load_acquire(&v->owner)))
-		vp_call();
+	uint32_t was = load_seq_cst(&vp->idle);
+
+	if (!was || !(was = xchg_seq_cst(&vp->idle, 0)))
+		return false;
+	fetch_add_relaxed(&vp->count.kicks, 1);
+	if (was == VP_RESTS)
+		vp_call(vp);
 	else
-		reactor_kick(&v->reactor);
+		reactor_kick(&vp->reactor);
+	return true;
 }
 
 static void wake_a_thief(struct uk_vpset *s)
@@ -129,14 +134,9 @@ static void wake_a_thief(struct uk_vpset *s)
 
 	if (load_relaxed(&s->waking) || !cas_acq_rel(&s->waking, &zero, 1))
 		return;
-	for (unsigned i = 0; i < s->n; i++) {
-		struct uk_vp *v = s->vps[i];
-
-		if (load_relaxed(&v->idle) && xchg_seq_cst(&v->idle, 0)) {
-			kick(v);
+	for (unsigned i = 0; i < s->n; i++)
+		if (vp_kick(s->vps[i]))
 			return;
-		}
-	}
 	store_release(&s->waking, 0);
 }
 
@@ -197,12 +197,6 @@ void enqueue_woken(struct uk_vp *vp, struct uk_thread *t)
 	store_relaxed(&t->since, vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_READY);
 	tqueue_push(&vp->rq.pinned, t);
-}
-
-void vp_kick(struct uk_vp *vp)
-{
-	if (load_seq_cst(&vp->idle) && xchg_seq_cst(&vp->idle, 0))
-		kick(vp);
 }
 
 /* Pinned threads have an inbox of their own: a thief that took them would have to give
@@ -610,13 +604,6 @@ static void ops_done(struct uk_vp *vp, struct io_op *op)
 		serve_closers(vp);
 }
 
-bool vp_has_work(const struct uk_vp *vp)
-{
-	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) ||
-	       load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
-	       load_relaxed(&vp->msgs);
-}
-
 static void poll_reactor(struct uk_vp *vp, int64_t timeout)
 {
 	ops_done(vp,
@@ -669,23 +656,15 @@ static bool try_steal(struct uk_vp *vp)
 	return false;
 }
 
-static bool set_has_work(const struct uk_vp *vp)
+bool set_has_work(const struct uk_vp *vp)
 {
 	const struct uk_vpset *s = vp->set;
 
-	if (!vp->shared)
-		return false;
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->vps[i] != vp &&
 		    (runq_stealable(&s->vps[i]->rq) || load_relaxed(&s->vps[i]->inbox)))
 			return true;
 	return false;
-}
-
-bool vp_awaits(const struct uk_vp *vp)
-{
-	return vp_has_work(vp) || load_relaxed(&vp->submits) || vp->reactor.pending ||
-	       vp->closers || wheel_count(&vp->wheel) || set_has_work(vp);
 }
 
 static void leave_waking(struct uk_vp *vp)
@@ -770,9 +749,10 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 
 	leave_waking(vp);
 	vp->slept = vp->clock;
-	if (!vp->reactive)
+	if (vp->shared)
 		fetch_add_relaxed(&vp->set->nidle, 1);
-	store_seq_cst(&vp->idle, 1);
+	/* release: the thread that clears it sees how the reactor was made */
+	store_release(&vp->idle, VP_SLEEPS);
 	/* idle before the reads below: pairs with the CAS in inbox_push and vp_post,
 	 * and with the store of flush in vp_ask_flush. Other vps' queues have no such
 	 * pair: what set_has_work misses, the owner or monitor_balance shows to a thief
@@ -785,7 +765,8 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 			timeout = 0;
 	}
 	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
-	    load_relaxed(&vp->msgs) || load_relaxed(&vp->flush) || set_has_work(vp))
+	    load_relaxed(&vp->msgs) || load_relaxed(&vp->flush) ||
+	    (vp->shared && set_has_work(vp)))
 		timeout = 0;
 	perf_mute(c);
 	if (load_relaxed(&monitor_state) == MONITOR_ARMED)
@@ -793,7 +774,7 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 	poll_reactor(vp, timeout);
 	if (load_relaxed(&vp->idle))
 		store_relaxed(&vp->idle, 0);
-	if (!vp->reactive)
+	if (vp->shared)
 		fetch_add_relaxed(&vp->set->nidle, (uint32_t)-1);
 	if (!vp->reactive)
 		monitor_notice();

@@ -188,7 +188,7 @@ static void leave(struct uk_thread *t)
 }
 
 /* The same for a caller that is no handler, so t may move to another carrier. */
-static void leave_home(struct uk_thread *t)
+static COLD void leave_home(struct uk_thread *t)
 {
 	leave_deferred(t);
 	if (unlikely(thread_asked(t, ASK_HOME)))
@@ -287,49 +287,58 @@ bool rt_defer_wake(void)
 	return true;
 }
 
-void block_begin(struct uk_thread *t, bool release)
+INLINE void block_user(struct uk_thread *t, bool release)
 {
-	struct carrier *c;
-	struct uk_vp *vp;
+	struct carrier *c = t->carrier;
+	struct uk_vp *vp = c->vp;
 
-	if (t->kind != THREAD_USER) {
-		store_release(&t->depth, 0);
-		run_deferred_foreign(t);
-		return;
-	}
 	dbg_assert(t->depth == 1);
-	c = t->carrier;
-	vp = c->vp;
 	run_deferred(c); /* the threads that it wakes count as waiting work */
 	store_relaxed(&c->mark, 1);
 	if (release || fuzz_once_in(4)) {
 		bump(&vp->count.handoffs_mark, 1);
 		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
 		vp_loses(vp, c, t);
-		c->vp = NULL;
 		perf_mute(c);
 		vp_give(vp);
 	}
-	leave_home(t);
+	t->depth = 0;
+	fence_compiler(); /* as in exit_user */
+	if (unlikely(load_relaxed(&c->deferred)) ||
+	    unlikely(thread_asked(t, ASK_HOME | ASK_SIGNAL)))
+		leave_home(t);
 	/* not c: a handler may have entered meanwhile, and moved t */
 	handoff_out(t->carrier);
 }
 
-void block_end(struct uk_thread *t)
+INLINE void unblock_user(struct uk_thread *t)
 {
-	struct carrier *c;
+	struct carrier *c = t->carrier;
 	bool in;
 
-	if (t->kind != THREAD_USER) {
-		enter_gate(t, 1);
-		return;
-	}
 	t->depth = 1;
-	c = t->carrier;
 	in = handoff_in(c);
 	store_relaxed(&c->mark, 0);
-	if (unlikely(!in))
+	if (!in && !handoff_back(c))
 		enter_slow(t, c);
+}
+
+void block_begin(struct uk_thread *t, bool release)
+{
+	if (likely(t->kind == THREAD_USER)) {
+		block_user(t, release);
+		return;
+	}
+	store_release(&t->depth, 0);
+	run_deferred_foreign(t);
+}
+
+void block_end(struct uk_thread *t)
+{
+	if (likely(t->kind == THREAD_USER))
+		unblock_user(t);
+	else
+		enter_gate(t, 1);
 }
 
 void outside_begin(struct uk_thread *t)
@@ -353,23 +362,22 @@ void outside_end(struct uk_thread *t)
 
 UK_API void uk_blocking_begin(void)
 {
-	struct uk_thread *t = rt_enter();
+	struct uk_thread *t = enter_any();
 
-	if (t->blocking++ || t->kind != THREAD_USER) {
+	if (likely(!t->blocking++ && t->kind == THREAD_USER))
+		block_user(t, true);
+	else
 		rt_exit();
-		return;
-	}
-	block_begin(t, true);
 }
 
 UK_API void uk_blocking_end(void)
 {
-	struct uk_thread *t = thread_self();
+	struct uk_thread *t = thread_self_tls;
 
 	if (!t || !t->blocking || --t->blocking || t->kind != THREAD_USER)
 		return;
-	block_end(t);
-	rt_exit();
+	unblock_user(t);
+	exit_user(t);
 }
 
 struct uk_vp *sched_vp(const struct uk_thread *t)

@@ -15,8 +15,10 @@
 struct lock watch_lock = LOCK_INIT(RANK_WATCH);
 static struct lock spares_lock = LOCK_INIT(RANK_SPARES);
 static struct carrier *spares; /* under the lock */
-static struct uk_vp *orphans;  /* written under the lock */
-static uint32_t called; /* 1: an orphan was kicked; anyone sets, serve_called clears */
+/* Vps that want a carrier, linked by next_orphan; written under the lock. */
+static struct uk_vp *orphans;
+/* The same before they are in the list: anyone pushes, a holder of the lock takes all. */
+static struct uk_vp *called;
 
 /* ---- for a tracer (base/usdt.h) ---- */
 
@@ -54,82 +56,59 @@ static COLD void tell_unblock(const struct uk_thread *t, struct carrier *c, bool
 		tell_handoff(c);
 }
 
-/* ---- the lists, under the lock ---- */
-
-static struct uk_vp *orphan_take(struct uk_vp **p, struct carrier *c)
+/* No other carrier can have vp. */
+static void vp_take(struct uk_vp *vp, struct carrier *c)
 {
-	struct uk_vp *vp = *p;
-
-	store_relaxed(p, vp->next_orphan);
-	if (vp->rests) {
-		vp->rests = false;
-		store_relaxed(&vp->lost_at, 0);
-		store_seq_cst(&vp->idle, 0);
-		fetch_add_relaxed(&vp->set->nidle, -1u);
-		/* it may have been woken to steal: another thief may be woken now */
-		store_release(&vp->set->waking, 0);
-	}
 	c->vp = vp;
 	/* release: the new owner sees everything that the old one did (pairs with
 	 * handoff_in) */
 	store_release(&vp->owner, (uintptr_t)c);
-	return vp;
 }
 
-static void spare_takes(struct uk_vp **p, struct carrier *s)
+/* ---- the lists, under the lock ---- */
+
+static void orphan_take(struct uk_vp **p, struct carrier *c)
 {
-	struct uk_vp *vp = orphan_take(p, s);
+	struct uk_vp *vp = *p;
 
-	bump(&vp->takes, 1);
+	store_relaxed(p, vp->next_orphan);
+	vp_take(vp, c);
 }
 
-static void orphan_add(struct uk_vp *vp, bool rests)
+static void spare_takes(struct carrier *s)
 {
-	store_release(&vp->owner, 0);
-	vp->next_orphan = orphans;
-	store_relaxed(&orphans, vp);
-	vp->rests = rests;
-	if (!rests)
-		return;
-	fetch_add_relaxed(&vp->set->nidle, 1);
-	store_seq_cst(&vp->idle, 1);
-	/* pairs with the CAS of the thread that gives it something (as in idle,
-	 * dispatch.c) */
-	fence_seq_cst();
-	if (vp_awaits(vp))
-		store_seq_cst(&vp->idle, 0);
+	orphan_take(&orphans, s);
+	bump(&s->vp->takes, 1);
 }
 
-/* False: vp rests and was not kicked since. */
-static bool wants_carrier(const struct uk_vp *vp)
+static void list_called(void)
 {
-	return !vp->rests || !load_seq_cst(&vp->idle);
+	struct uk_vp *next, *vp = xchg_seq_cst(&called, (struct uk_vp *)NULL);
+
+	for (; vp; vp = next) {
+		next = vp->next_orphan;
+		vp->next_orphan = orphans;
+		store_relaxed(&orphans, vp);
+	}
 }
 
-/* Gives a spare to each orphan that wants a carrier. Returns the spares to be woken,
- * linked by next_spare. */
+/* Gives a spare to each orphan. Returns the spares to be woken, linked by
+ * next_spare. */
 static struct carrier *serve(void)
 {
-	struct uk_vp **p = &orphans;
 	struct carrier *s, *given = NULL;
 
-	while (*p) {
-		if (!wants_carrier(*p)) {
-			p = &(*p)->next_orphan;
-			continue;
-		}
-		s = spares;
-		if (!s) {
-			spares_ran_out();
-			break;
-		}
+	list_called();
+	while (orphans && (s = spares)) {
 		spares = s->next_spare;
 		store_relaxed(&s->stopped, 0);
 		store_relaxed(&spares_count, spares_count - 1);
-		spare_takes(p, s);
+		spare_takes(s);
 		s->next_spare = given;
 		given = s;
 	}
+	if (orphans)
+		spares_ran_out();
 	return given;
 }
 
@@ -154,11 +133,10 @@ static void serve_called(void)
 {
 	struct carrier *given;
 
-	/* holder: releases the lock, then reads called; caller: sets called, then tries
-	 * the lock */
+	/* holder: releases the lock, then reads called; caller: pushes to called, then
+	 * tries the lock */
 	fence_seq_cst();
 	while (unlikely(load_relaxed(&called)) && lock_try(&spares_lock)) {
-		store_seq_cst(&called, 0);
 		given = serve();
 		lock_release_nested(&spares_lock);
 		wake_given(given);
@@ -172,36 +150,82 @@ static void unlock(void)
 	serve_called();
 }
 
-void vp_call(void)
+static void offer(struct uk_vp *vp)
 {
-	store_seq_cst(&called, 1);
+	struct uk_vp *head = load_relaxed(&called);
+
+	do
+		vp->next_orphan = head;
+	while (!cas_seq_cst(&called, &head, vp));
 	serve_called();
+}
+
+static void count_idle(const struct uk_vp *vp, uint32_t add)
+{
+	if (vp->shared)
+		fetch_add_relaxed(&vp->set->nidle, add);
+}
+
+void vp_call(struct uk_vp *vp)
+{
+	count_idle(vp, -1u);
+	store_relaxed(&vp->lost_at, 0);
+	offer(vp);
+}
+
+/* Does vp, which is the caller's, wait for something? No other thread adds to that. */
+static bool awaits(const struct uk_vp *vp)
+{
+	return vp->reactor.pending || vp->closers || wheel_count(&vp->wheel);
+}
+
+/* Has it work, or could it steal? Racy. */
+static bool wanted(const struct uk_vp *vp)
+{
+	return vp_has_work(vp) || load_relaxed(&vp->submits) ||
+	       (vp->shared && set_has_work(vp));
+}
+
+/* True: vp rested, and is the caller's. Unlike vp_kick it never wakes a reactor, which
+ * the monitor cannot: its fds are its own. */
+INLINE bool rouse(struct uk_vp *vp)
+{
+	uint32_t rests = VP_RESTS;
+
+	return load_relaxed(&vp->idle) == rests && cas_seq_cst(&vp->idle, &rests, 0);
+}
+
+static void rest(struct uk_vp *vp)
+{
+	count_idle(vp, 1);
+	/* release: the thread that clears it sees what we did */
+	store_release(&vp->idle, VP_RESTS);
+	/* pairs with the CAS of a thread that gives it something (as in idle,
+	 * dispatch.c) */
+	fence_seq_cst();
+	if (wanted(vp) && rouse(vp)) {
+		count_idle(vp, -1u);
+		offer(vp);
+	}
 }
 
 void vp_give(struct uk_vp *vp)
 {
-	bool rests = !vp->reactive && !vp_awaits(vp) && !fuzz_once_in(2);
-	struct carrier *given;
-
-	lock_acquire(&spares_lock);
-	orphan_add(vp, rests);
-	given = serve();
-	unlock();
-	if (!rests || given)
-		wake_given(given);
+	dbg_assert(!vp->reactive);
+	store_release(&vp->owner, 0);
+	if (awaits(vp) || fuzz_once_in(2))
+		offer(vp);
+	else
+		rest(vp);
 }
 
 void handoff_wait(struct carrier *c)
 {
-	struct uk_vp **p;
-
 	run_deferred(c);
 	lock_acquire(&spares_lock);
 	carrier_grown(c);
-	for (p = &orphans; *p && !wants_carrier(*p); p = &(*p)->next_orphan)
-		;
-	if (*p) {
-		spare_takes(p, c);
+	if (orphans) {
+		spare_takes(c);
 		unlock();
 		if (usdt_on())
 			tell_handoff(c);
@@ -224,37 +248,67 @@ void handoff_wait(struct carrier *c)
 		tell_handoff(c);
 }
 
-/* An orphan that wants a carrier goes before one that rests. */
-static struct uk_vp **find_orphan(const struct uk_vpset *set,
-				  const struct uk_vp *exactly)
+/* Takes an orphan that t may run on. */
+static bool take_orphan(struct carrier *c, const struct uk_thread *t)
 {
-	struct uk_vp **p, **resting = NULL, *vp;
+	struct uk_vp **p, *vp;
 
-	for (p = &orphans; (vp = *p); p = &vp->next_orphan) {
-		if (vp->set != set || (exactly && vp != exactly) || vp->reactive)
-			continue;
-		if (wants_carrier(vp))
-			return p;
-		resting = p;
-	}
-	return resting;
-}
-
-static bool take_orphan(struct carrier *c, const struct uk_vpset *set,
-			const struct uk_vp *exactly)
-{
-	struct uk_vp **p;
-
-	if (!load_relaxed(&orphans))
+	if (likely(!load_relaxed(&orphans)))
 		return false;
 	lock_acquire(&spares_lock);
-	p = find_orphan(set, exactly);
-	if (p)
+	for (p = &orphans; (vp = *p); p = &vp->next_orphan)
+		if (t->pinned ? vp == t->pinned
+			      : vp->set == t->vp->set && !vp->reactive)
+			break;
+	if (vp)
 		orphan_take(p, c);
 	unlock();
-	if (p)
+	if (!vp)
+		return false;
+	/* it may have been woken to steal: another thief may be woken now */
+	store_release(&vp->set->waking, 0);
+	monitor_notice();
+	return true;
+}
+
+/* Takes vp if it rests; needs no lock. */
+INLINE bool take_resting(struct carrier *c, struct uk_vp *vp)
+{
+	if (!rouse(vp))
+		return false;
+	count_idle(vp, -1u);
+	store_relaxed(&vp->lost_at, 0);
+	vp_take(vp, c);
+	/* seq_cst, as the CAS is: instead of the fence in monitor_notice */
+	if (unlikely(load_seq_cst(&monitor_state) >= MONITOR_ASLEEP))
 		monitor_notice();
-	return p;
+	return true;
+}
+
+bool handoff_back(struct carrier *c)
+{
+	/* The gate as in enter_here. In a forked child, vp is NULL. An orphan, which
+	 * wants a carrier, goes before a vp that rests. A tracer is told by
+	 * enter_slow. */
+	if (!c->vp || unlikely(load_acquire(&world_gate)) || load_relaxed(&orphans) ||
+	    unlikely(load_relaxed(&c->hog)) || usdt_on() || !take_resting(c, c->vp))
+		return false;
+	perf_arm(c);
+	bump(&c->vp->count.returns, 1);
+	return true;
+}
+
+/* Takes a vp for t, which comes back to c. */
+static bool take_any(struct carrier *c, const struct uk_thread *t)
+{
+	const struct uk_vpset *s = t->vp->set;
+
+	if (take_orphan(c, t) || take_resting(c, t->pinned ? t->pinned : t->vp))
+		return true;
+	for (unsigned i = 0; !t->pinned && load_relaxed(&s->nidle) && i < s->n; i++)
+		if (take_resting(c, s->vps[i]))
+			return true;
+	return false;
 }
 
 /* ---- taking a vp away, and back ---- */
@@ -315,7 +369,7 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 		return;
 	if (unlikely(load_relaxed(&c->hog)))
 		carrier_no_hog(c);
-	found = likely(!c->dedicated) && take_orphan(c, t->vp->set, t->pinned);
+	found = likely(!c->dedicated) && take_any(c, t);
 	if (usdt_on())
 		tell_unblock(t, c, found);
 	if (found) {
@@ -411,10 +465,9 @@ void handoff_forget(void)
 {
 	spares = NULL;
 	orphans = NULL;
-	called = 0;
+	called = NULL;
 	for (uint32_t i = vp_count_all; i-- > 0;) {
 		vp_all[i]->owner = 0;
-		vp_all[i]->rests = false;
 		vp_all[i]->next_orphan = orphans;
 		orphans = vp_all[i];
 	}

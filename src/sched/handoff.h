@@ -2,14 +2,17 @@
 /* handoff.h - which carrier has a vp, and how the vp moves. Modelled in
  * tests/model/handoff.pml.
  *
- * vp->owner holds the address of the carrier that has the vp (here C; S is a spare):
+ * vp->owner holds the address of the carrier that has the vp (here C; S is a spare, R
+ * returns from a call). VP_RESTS is a value of vp->idle:
  *
- *   0    --take (spare, returner; under the lock)--> C
+ *   0    --take (S, R; under the lock)--> S or R
  *   C    --monitor's CAS--> C|REVOKING
- *   C|REVOKING --monitor, C->in_rt seen 0 after membarrier--> 0 or the spare S
+ *   C|REVOKING --monitor, C->in_rt seen 0 after membarrier--> 0, or 0 and VP_RESTS
  *   C|REVOKING --monitor, C->in_rt seen 1--> C (backs off)
  *   C|REVOKING --C itself, entering the runtime--> C (reclaims; monitor's CAS fails)
- *   C    --C itself gives up (block_begin)--> 0 or S
+ *   C    --C itself gives up (block_begin)--> 0, or 0 and VP_RESTS
+ *   0 and VP_RESTS --C or R, returning: CAS of idle--> C or R
+ *   0 and VP_RESTS --a thread that gives it work (vp_kick): clears idle--> 0
  *   C    --a fork (the monitor is locked out)--> C|REVOKING; after the fork back to C
  *
  * Entering the runtime is two plain stores and a load: in_rt = 1; compiler barrier; is
@@ -22,14 +25,13 @@
  * it (a new spare, or a thread that comes back from the kernel). One lock guards both
  * lists, so that a spare and an orphan never wait for each other.
  *
- * An orphan that has nothing to run, to wait for or to steal rests: idle is set, as if
- * its dispatcher slept, and no spare is woken for it. A thread that gives it something
- * clears idle and calls a spare (vp_call). A thread that comes back takes it by itself.
- * Modelled in tests/model/rest.pml.
+ * An orphan that has nothing to run, to wait for or to steal rests instead, in no list:
+ * idle is VP_RESTS, and whoever clears that has the vp. A thread that gives it something
+ * puts it into the list and calls a spare (vp_call). A thread that comes back takes it
+ * for itself, without the lock. Modelled in tests/model/rest.pml.
  *
- * Rejected: one spare named for each vp, taken by CAS before the list is used: to give
- * a vp away and to take it back, with lock and lists, costs 20 ns, a wake-up alone 4 to
- * 18 us.
+ * Rejected: one spare named for each vp, taken by CAS before the list is used: lock and
+ * lists cost 20 ns, a wake-up alone 4 to 18 us.
  */
 #ifndef SCHED_HANDOFF_H
 #define SCHED_HANDOFF_H
@@ -87,13 +89,15 @@ INLINE void vp_loses(struct uk_vp *vp, struct carrier *c, const struct uk_thread
 extern struct lock watch_lock;
 /* c has entered the runtime (in_rt == 1), and handoff_in returned false. */
 void enter_slow(struct uk_thread *t, struct carrier *c);
+/* To be tried before it. True: c has taken back its vp, which rested. */
+bool handoff_back(struct carrier *c);
 /* The same, but it stays on this carrier, if need be without a vp: then false. */
 bool enter_here(struct carrier *c);
-/* Called by the thread that in fact holds vp. vp goes to a spare or becomes an orphan.
- * If it has nothing to do, it rests, and no spare is woken for it. */
+/* Called by the thread that in fact holds vp. vp goes to a spare, becomes an orphan, or
+ * rests. */
 void vp_give(struct uk_vp *vp);
-/* Called by the thread that cleared an orphan's idle. Async-signal-safe. */
-void vp_call(void);
+/* Called by the thread that cleared vp's idle, which was VP_RESTS. Async-signal-safe. */
+void vp_call(struct uk_vp *vp);
 /* The monitor takes vp away from c, and calls vp_give next. Returns the thread that c
  * runs; NULL: c keeps vp. */
 struct uk_thread *vp_revoke(struct uk_vp *vp, struct carrier *c);

@@ -70,6 +70,12 @@ struct vp_watch {
 	bool idle;      /* at the last look */
 };
 
+enum vp_idle {
+	VP_BUSY,
+	VP_SLEEPS, /* in its reactor, or is about to */
+	VP_RESTS   /* has no carrier and needs none (handoff.h) */
+};
+
 struct uk_vp {
 	/* -- owner, hot -- */
 	uintptr_t owner; /* the carrier that has it (handoff.h); CAS */
@@ -114,15 +120,15 @@ struct uk_vp {
 	uint32_t stop_sent; /* the dispatcher that serves it sets it back to 0 */
 	/* MSG_SUBMITs on their way: the sender adds, the dispatcher subtracts */
 	uint32_t submits;
-	/* 1: sleeps or is about to; owner sets, the kicker clears by xchg */
+	/* enum vp_idle; owner sets, the thread that wakes or takes it clears by xchg or
+	 * CAS */
 	uint32_t idle;
 	/* -- rarely changes -- */
 	struct uk_vpset *set LINE_ALIGNED;
 	unsigned id, index;
 	uint64_t handoffs, handoffs_hog, stalls; /* monitor */
 	uint64_t takes;                          /* by spares; handoff.c's lock */
-	struct uk_vp *next_orphan;               /* handoff.c's lock, as is the next */
-	bool rests;                              /* an orphan that had nothing to do */
+	struct uk_vp *next_orphan; /* the thread that offers it; handoff.c's lock */
 	/* for a tracer: which carrier lost it last, and when; 0: no tracer looked. The
 	 * thread that takes it away, and the next carrier */
 	int lost_by;
@@ -139,7 +145,7 @@ struct uk_vpset {
 	/* a thread that computes for longer loses its vp; anyone, the monitor reads */
 	int64_t slice;
 	uint32_t next;  /* round robin; anyone, relaxed add */
-	uint32_t nidle; /* vps asleep; relaxed */
+	uint32_t nidle; /* idle vps, if they steal; relaxed */
 	/* 1: one vp was woken to steal and has not found anything or given up yet */
 	uint32_t waking;
 	/* with UK_VPSET_SQPOLL; constant except in forked children */
@@ -262,12 +268,19 @@ void inbox_push(struct uk_vp *vp, struct uk_thread *t);         /* anyone */
 void vp_post(struct uk_vp *vp, struct vp_msg *m);               /* anyone */
 /* Anyone: a list, in one step and with one kick. */
 void vp_post_all(struct uk_vp *vp, struct vp_msg *newest, struct vp_msg *oldest);
-void vp_kick(struct uk_vp *vp);           /* anyone: wakes vp if it sleeps */
+/* Anyone: wakes vp if it is idle. True: the caller did. */
+bool vp_kick(struct uk_vp *vp);
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
 void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
-bool vp_has_work(const struct uk_vp *vp);           /* racy, any thread */
-/* it has work, waits for something, or could steal; racy */
-bool vp_awaits(const struct uk_vp *vp);
+/* Does another vp of the set have something to steal? The set has several. Racy. */
+bool set_has_work(const struct uk_vp *vp);
+/* racy, any thread */
+INLINE bool vp_has_work(const struct uk_vp *vp)
+{
+	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) ||
+	       load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
+	       load_relaxed(&vp->msgs);
+}
 
 /* vp.c */
 struct set_plan {

@@ -4,7 +4,8 @@
  * and a fork, which shuts the gate (src/lifecycle/fork.c; handoff_stop, handoff_go in
  * src/sched/handoff.c; src/sched/gate.c).
  *
- * One vp, two carriers, one of which starts as a spare. If a carrier blocks outside the
+ * One vp, two carriers, one of which starts as a spare. The other one, which never blocks
+ * for ever here, may leave the vp at rest. If a carrier blocks outside the
  * runtime, the kernel reports this once, twice or not at all. When the monitor receives
  * the event, the carrier may be back, and may have blocked again. Carrier 0 may block
  * for ever. The process forks once.
@@ -22,7 +23,7 @@
  * fork's mark) -DNO_MEMBARRIER (in the fork) -DONE_LOOK (the fork does not read the
  * owners again after the carriers) -DNO_GATE (a carrier that finds the mark takes the
  * vp back at once) -DSTOPPED_STAYS (a spare that is given the vp still counts as
- * stopped) */
+ * stopped) -DBACK_AT_ONCE (the same as NO_GATE for a vp at rest: handoff_back) */
 #define NOBODY 0
 #define OWN(c) (((c) + 1) * 2)
 #define REV(c) (OWN(c) + 1)  /* C | VP_REVOKING */
@@ -31,7 +32,7 @@
 
 byte owner = OWN(0);
 bool in_rt[2], has_vp[2], parked[2], wake[2], stopped[2];
-bool orphan, shut;
+bool orphan, rests, shut;
 bool buf[2], buf_val[2];
 bool watch_lock, spares_lock;
 byte told;                   /* the signal that is pending: carrier + 1 */
@@ -89,6 +90,27 @@ inline carrier_stop(c)
 	od
 }
 
+inline take_resting(c)
+{
+	atomic { drain(c); back = rests; rests = false };
+	if
+	:: back -> has_vp[c] = true; owner = OWN(c)
+	:: else
+	fi
+}
+
+inline handoff_back(c)
+{
+	if
+#ifndef BACK_AT_ONCE
+	:: has_vp[c] && !shut -> take_resting(c)
+#else
+	:: has_vp[c] -> take_resting(c)
+#endif
+	:: else
+	fi
+}
+
 inline enter_slow(c)
 {
 #ifndef NO_GATE
@@ -108,7 +130,12 @@ inline enter_slow(c)
 		:: else
 		fi
 	:: else ->
-		/* take_orphan, handoff_wait */
+		/* take_any, handoff_wait */
+		take_resting(c);
+		if
+		:: back -> back = false; break
+		:: else
+		fi;
 		acquire(spares_lock);
 		atomic {
 			drain(c);
@@ -139,10 +166,19 @@ proctype Carrier(byte c)
 		o = owner;
 		if
 		:: has_vp[c] && o == OWN(c)
-		:: else -> enter_slow(c)
+		:: else ->
+			handoff_back(c);
+			if
+			:: back -> back = false
+			:: else -> enter_slow(c)
+			fi
 		fi;
 		atomic { inside++; assert(inside == 1 && !copying) }
 		atomic { assert(!copying && (owner == OWN(c) || owner == REV(c))); inside-- }
+		if
+		:: true
+		:: c == 1 -> atomic { drain(c); owner = NOBODY }; rests = true /* block_begin */
+		fi;
 		store_in_rt(c, false);
 		/* user code; or the carrier blocks, and the kernel reports it if no
 		 * event is pending */

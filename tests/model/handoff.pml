@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* handoff.pml - which carrier owns a vp (the table in src/sched/handoff.h): handoff_in
- * and handoff_out (rt_enter, rt_exit) against vp_revoke, vp_give and enter_slow
- * (src/sched/handoff.c).
+ * and handoff_out (rt_enter, rt_exit) against vp_revoke, vp_give, handoff_back and
+ * enter_slow (src/sched/handoff.c).
+ *
+ * A vp that is given up rests or not; that a vp at rest gets the carrier that it needs
+ * is in rest.pml, here some thread gives it work at any moment.
  *
  * One vp, two carriers, and a monitor. The monitor finds a blocked carrier in two ways:
  * it looks at any moment, or the kernel reports the carrier. Carrier 0 may block in the
@@ -18,7 +21,8 @@
  * the vp is used again and again, even if carrier 0 is blocked or has ended.
  *
  * Must fail: -DNO_MEMBARRIER -DCHECK_FIRST (owner read before in_rt is set) -DNO_CHECK
- * (owner not read) -DNO_CAS (the monitor takes the vp with a plain store)
+ * (owner not read) -DNO_CAS (the monitor takes the vp with a plain store) -DBACK_BY_STORE
+ * (a carrier takes a vp at rest with a plain store)
  * -DNO_ORPHAN_CHECK (a carrier parks without looking for an orphan) -DNO_MONITOR
  * -DNO_LOOKS (the monitor acts only on events; liveness only) */
 #define NOBODY 0
@@ -31,6 +35,7 @@ bool has_vp[2];              /* c->vp != NULL */
 bool parked[2], wake[2];     /* in the list of spares; its futex */
 bool told[2];                /* the kernel's signal to the monitor */
 bool orphan;                 /* the vp is in the list of orphans */
+bool rests;                  /* vp->idle == VP_RESTS */
 bool buf[2], buf_val[2];     /* store buffers: in_rt */
 byte inside;                 /* ghost: carriers in the runtime with the vp */
 
@@ -58,12 +63,35 @@ inline reclaim(c)
 
 /* Gives the vp to a spare, or puts it into the list of orphans. The caller holds the
  * spares lock. */
-inline vp_give()
+inline offer()
 {
 	if
 	:: parked[0] -> parked[0] = false; owner = OWN(0); wake[0] = true
 	:: !parked[0] && parked[1] -> parked[1] = false; owner = OWN(1); wake[1] = true
 	:: else -> owner = NOBODY; orphan = true
+	fi
+}
+
+inline vp_give()
+{
+	if
+	:: offer()
+	:: owner = NOBODY; rests = true
+	fi
+}
+
+/* handoff_back; and take_any, also if has_vp is false */
+inline take_resting(c)
+{
+#ifdef BACK_BY_STORE
+	o = rests;
+	if :: o -> rests = false :: else fi;
+#else
+	atomic { drain(c); o = rests; rests = false };
+#endif
+	if
+	:: o -> has_vp[c] = true; owner = OWN(c)
+	:: else
 	fi
 }
 
@@ -77,6 +105,11 @@ end:	do
 
 inline enter_slow(c)
 {
+	/* handoff_back, if the caller comes from a bracketed call */
+	if
+	:: has_vp[c] -> take_resting(c)
+	:: true
+	fi;
 	/* while (o == C || o == C|REVOKING) */
 	o = owner;
 	do
@@ -84,6 +117,10 @@ inline enter_slow(c)
 	:: has_vp[c] && o == REV(c) -> reclaim(c)
 	:: else -> has_vp[c] = false; break
 	od;
+	if
+	:: !has_vp[c] -> take_resting(c)
+	:: else
+	fi;
 	/* take_orphan, else handoff_wait: both under the spares lock */
 	if
 	:: !has_vp[c] ->
@@ -149,7 +186,7 @@ proctype Carrier(byte c)
 		atomic { assert(owner == OWN(c) || owner == REV(c)); inside-- };
 		if
 		:: true
-		:: atomic { true -> has_vp[c] = false; drain(c); vp_give() } /* block_begin */
+		:: atomic { true -> drain(c); vp_give() } /* block_begin */
 		fi;
 		store_in_rt(c, false);
 		/* user code; or a system call that blocks, or ends the kernel thread */
@@ -222,13 +259,22 @@ end:	do
 #endif
 }
 
+/* vp_kick: it clears idle, so it has the vp. */
+proctype Giver()
+{
+end:	do
+	:: atomic { rests -> rests = false; offer() }
+	od
+}
+
 init {
 	atomic {
 		has_vp[0] = true;
 		parked[1] = true;
 		run Carrier(0);
 		run Spare(1);
-		run Monitor()
+		run Monitor();
+		run Giver()
 	}
 }
 

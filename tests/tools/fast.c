@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { BYTES = 64, TIMES = 3 }; /* the first finds nothing known of the sockets */
-enum { SEND = 1, RECV, CLOSE };
+enum { BYTES = 64, ROUNDS = 5 };
+enum { TIMES = 3 }; /* the first finds nothing known of the sockets */
+enum { SEND = 1, RECV, CLOSE, BLOCK };
 
 static volatile unsigned long mark;
 
@@ -36,6 +37,9 @@ static void *calls(void *arg)
 	}
 	uk_close(sv[0]); /* makes what later ones only use */
 	COUNTED(CLOSE, uk_close(sv[1]), 0);
+	uk_blocking_begin(); /* the dynamic linker binds these */
+	uk_blocking_end();
+	COUNTED(BLOCK, (uk_blocking_begin(), uk_blocking_end(), 0), 0);
 	return arg;
 }
 
@@ -46,5 +50,8 @@ int main(void)
 	printf("%p %p\n", (void *)(unsigned long)&mark,
 	       (void *)(unsigned long)&uk_recv);
 	fflush(stdout);
-	return uk_thread_create(&t, NULL, calls, NULL) || uk_thread_join(t, NULL);
+	for (int i = 0; i < ROUNDS; i++)
+		if (uk_thread_create(&t, NULL, calls, NULL) || uk_thread_join(t, NULL))
+			return 1;
+	return 0;
 }
