@@ -102,7 +102,7 @@ def asks(tmp, engine):
     subprocess.run(traced(out, os.path.join(BUILD, "uk"), "run", sys.executable, "-c", LOOP),
                    env=environment(engine), check=True, timeout=100)
     text = open(out, errors="replace").read()
-    assert text.count("EAGAIN") > 800, text.count("EAGAIN")
+    assert text.count("EAGAIN") >= 800, text.count("EAGAIN")
     return text.count("F_GETFL")
 
 
