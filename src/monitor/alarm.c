@@ -5,7 +5,7 @@
  * without a limit. A vp that leaves idleness does not wake it: most vps are idle again
  * within microseconds, and the monitor, which has to look twice to see anything, would
  * have come for nothing. Instead the vp sets a kernel timer, and the last vp that
- * becomes idle stops it (0.3 us; a wake-up costs 3 us, on a guest 24).
+ * becomes idle stops it (0.3 us each; a wake-up costs both sides ten times that).
  *
  * The timer's signal goes to the monitor's kernel thread alone, which blocks it and
  * waits for it: no handler runs, and no call of the program is interrupted. It is

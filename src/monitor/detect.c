@@ -18,8 +18,9 @@
  *                                                                         good
  *   any      --a forked child--> as at the start
  *
- * An event makes each switch of a carrier dearer (on a guest 5.4 us instead of 3.3), so
- * a program that blocks seldom has none. It waits for a sample at each block.
+ * An event makes each switch of a carrier dearer (two threads by turns at two pipes on
+ * one CPU of a guest: 5.4 us a switch instead of 3.3), so a program that blocks seldom
+ * has none. It waits for a sample at each block.
  *
  * Under a seccomp filter the monitor tries no call that such a program does not make by
  * itself, because many filters kill the process for it. Each event is requested by such
@@ -30,8 +31,9 @@
  * Rejected: a BPF program at the switch of kernel threads, loaded by root or by a
  * service for others. With a signal to the monitor it is as fast as perf. With a signal
  * to the spare that will take the vp, sent where a kernel thread enters the scheduler
- * (sched_entry_tp, Linux 6.15), it takes 22 to 40 us where perf takes 34 to 50, but
- * needs root and 1,400 lines.
+ * (sched_entry_tp, Linux 6.15), it took 22 to 40 us, with a signal to the monitor 34 to
+ * 50 (p50 of `act latency 1000`, bench/act, on one CPU, by turns). That is not worth
+ * root and 1,400 lines.
  */
 #include "monitor/detect.h"
 

@@ -30,6 +30,9 @@
  * nothing of this may spin for each other, main among them, and the thread that they
  * wait for must not be slowed down.
  *
+ * The first look at a thread reads its CPU time only if work waits for the vp. Then the
+ * second one can judge, else the third.
+ *
  * Threads often block in groups. A vp that was just taken from a blocked carrier
  * (within BURST_NS) is judged one look earlier, and threads that its dispatcher wakes
  * meanwhile go before its queue (vp->burst, in switch.h). So a group of threads that
