@@ -54,12 +54,13 @@
 #define OTHERS 16u           /* then at most this many of the queue go first, */
 #define DEEP_EACH 128u       /* one for each DEEP_EACH that went before it */
 #define DENSE_SWITCHES 16
-#define GATHER_SLEEP (20 * NS_PER_US)  /* a sleep counts as short */
-#define GATHER_AFTER 16                /* short sleeps in a row */
-#define SLEEP_SLACK (32 * NS_PER_US)   /* less than the kernel's default, */
-#define KERNELS_SLACK (50 * NS_PER_US) /* which is this */
-#define STOP_EACH (200 * NS_PER_US)    /* between two stops of the monitor's alarm */
-#define STOP_MOST 64u                  /* vps that are looked at for it */
+#define GATHER_SLEEP (20 * NS_PER_US) /* a sleep counts as short */
+#define GATHER_AFTER 16               /* short sleeps in a row */
+#define SLEEP_LEAST (4 * NS_PER_US)   /* less is a poll that found something at once */
+#define SLEEP_SLACK (50 * NS_PER_US)  /* the kernel's default */
+#define STOP_EACH (200 * NS_PER_US)   /* between two stops of the monitor's alarm, */
+#define STOP_SLEEP NS_PER_MS          /* which is not stopped for shorter sleeps */
+#define STOP_MOST 64u                 /* vps that are looked at for it */
 
 uint32_t monitor_state;
 static int64_t stopped_at; /* when its alarm was stopped; racy */
@@ -72,7 +73,7 @@ void slack_learn(void)
 
 	/* a smaller value means nothing: a process that a carrier started inherits its
 	 * 1 ns */
-	if (ns > KERNELS_SLACK)
+	if (ns > SLEEP_SLACK)
 		sleep_slack = MIN(ns, NS_PER_SEC);
 }
 
@@ -721,13 +722,15 @@ void monitor_notice(void)
 		alarm_start(state);
 }
 
-/* vp is idle, and the monitor's alarm is set. If vp is the last one, nothing is left to
- * be watched. Seldom enough that the calls cost less than the wake-ups. */
-static COLD void alarm_stop(const struct uk_vp *vp)
+/* vp is idle until timeout, and the monitor's alarm is set. If vp is the last one,
+ * nothing is left to be watched. Stopped for a long sleep only, and seldom: the two
+ * calls must cost less than the wake-ups of the monitor. */
+static COLD void alarm_stop(const struct uk_vp *vp, int64_t timeout)
 {
 	uint32_t armed = MONITOR_ARMED;
 
-	if (vp->clock - load_relaxed(&stopped_at) < STOP_EACH ||
+	if ((timeout >= 0 && timeout < STOP_SLEEP) ||
+	    vp->clock - load_relaxed(&stopped_at) < STOP_EACH ||
 	    load_relaxed(&vp_count_all) > STOP_MOST || !vps_idle())
 		return;
 	store_relaxed(&stopped_at, vp->clock);
@@ -770,8 +773,9 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 		timeout = 0;
 	perf_mute(c);
 	if (load_relaxed(&monitor_state) == MONITOR_ARMED)
-		alarm_stop(vp);
+		alarm_stop(vp, timeout);
 	poll_reactor(vp, timeout);
+	vp->polled = true;
 	if (load_relaxed(&vp->idle))
 		store_relaxed(&vp->idle, 0);
 	if (vp->shared)
@@ -815,9 +819,25 @@ static COLD void flush_caches(struct uk_vp *vp)
 	memory_gave();
 }
 
+/* Should this pass poll the reactor before it looks for threads? Not if the last pass
+ * ended with a poll. Nor if nothing is ready and, as it was last time, nothing will
+ * have come: then one poll does for this pass, the one that sleeps. */
+static bool polls_first(struct uk_vp *vp)
+{
+	bool polled = vp->polled;
+
+	vp->polled = false;
+	if (unlikely(vp->reactor.late.head))
+		return true;
+	return !polled &&
+	       (!vp->sleepy || vp_has_work(vp) || (vp->shared && set_has_work(vp)));
+}
+
 /* A pass begins: judges the last one. */
 static void look_back(struct uk_vp *vp, int64_t now)
 {
+	if (vp->polled)
+		vp->sleepy = now - vp->clock >= SLEEP_LEAST;
 	look_at_turn(vp, now);
 	vp->dense = (vp->budget <= VP_BUDGET - DENSE_SWITCHES &&
 		     now - vp->clock < DENSE_PASS) ||
@@ -846,7 +866,8 @@ void dispatch(struct carrier *c)
 		if (unlikely(load_relaxed(&vp->msgs)))
 			serve_msgs(vp);
 		run_timers(vp);
-		poll_reactor(vp, 0);
+		if (polls_first(vp))
+			poll_reactor(vp, 0);
 		/* what is posted from here on is read after this pass's steal */
 		fuzz_pause();
 		vp->budget = VP_BUDGET;

@@ -95,6 +95,8 @@ struct uk_vp {
 	/* owner: many threads ran in the last pass, each for a short time */
 	bool dense;
 	uint8_t lonely; /* owner: short sleeps in a row that ended for one thread */
+	bool polled;    /* owner: idle has just polled the reactor */
+	bool sleepy;    /* owner: that poll slept */
 	uint32_t seen_switches; /* owner: at the last sched_make_room */
 	struct vp_count count;  /* owner; kicks: the thread that kicks */
 	int64_t clock;          /* owner writes once a pass */
