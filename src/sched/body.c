@@ -199,7 +199,7 @@ INLINE NORETURN void leave(struct uk_thread *t, void *ret)
 		next = next_thread(c);
 		action = POST_EXIT;
 	}
-	switch_now(c, t, next, action);
+	t = switch_now(c, t, next, action);
 	uk_panic("thread %lu ran after its exit", (unsigned long)t->id);
 }
 

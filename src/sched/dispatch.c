@@ -409,8 +409,8 @@ void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 		switch_raw(c, from, to, action);
 }
 
-/* Lets other threads run. Called in the runtime. */
-INLINE void yield_now(struct uk_thread *t)
+/* Lets other threads run. Called in the runtime. Returns t, as switch_raw does. */
+INLINE struct uk_thread *yield_now(struct uk_thread *t)
 {
 	struct carrier *c = t->carrier;
 	struct uk_vp *vp = c->vp;
@@ -421,8 +421,9 @@ INLINE void yield_now(struct uk_thread *t)
 	    !load_relaxed(&vp->inbox) && !load_relaxed(&vp->pinbox))
 		/* nothing else to run: the budget brings us to the dispatcher in
 		 * time */
-		return;
-	switch_now(c, t, to, t->stays && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
+		return t;
+	return switch_now(c, t, to,
+			  t->stays && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 }
 
 COLD void sched_make_room(struct uk_thread *t)
@@ -448,8 +449,7 @@ UK_API int uk_yield(void)
 		return 0;
 	}
 	enter_user(t);
-	yield_now(t);
-	exit_user(t);
+	exit_user(yield_now(t));
 	return 0;
 }
 

@@ -191,17 +191,21 @@ static inline struct uk_thread *runq_pop_fifo(struct runq *q)
 	return t;
 }
 
-static inline struct uk_thread *runq_take_lifo(struct runq *q)
+/* Where the lifo slot holds t, not NULL: takes what is there now. */
+static inline struct uk_thread *runq_take_seen(struct runq *q, struct uk_thread *t)
 {
-	struct uk_thread *t = load_relaxed(&q->lifo);
-
-	if (!t)
-		return NULL;
 	if (!q->shared) {
 		store_relaxed(&q->lifo, (struct uk_thread *)NULL);
 		return t;
 	}
 	return xchg_acq_rel(&q->lifo, (struct uk_thread *)NULL);
+}
+
+static inline struct uk_thread *runq_take_lifo(struct runq *q)
+{
+	struct uk_thread *t = load_relaxed(&q->lifo);
+
+	return t ? runq_take_seen(q, t) : NULL;
 }
 
 /* Owner: t runs next; the thread that was to run next goes to the tail. */

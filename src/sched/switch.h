@@ -24,14 +24,26 @@ struct uk_thread *pop_slow(struct uk_vp *vp);
  * queued again, and another thread is returned that has a stack, or NULL. */
 struct uk_thread *pop_first(struct uk_vp *vp, struct uk_thread *t);
 
+/* enqueue(vp, t, true), inline where no thief exists */
+INLINE void enqueue_next(struct uk_vp *vp, struct uk_thread *t)
+{
+	if (unlikely(vp->shared || t->vp != vp || t->stays || load_acquire(&t->susp)) ||
+	    fuzz_once_in(2)) {
+		enqueue(vp, t, true);
+		return;
+	}
+	store_relaxed(&t->since, vp->clock);
+	store_relaxed(&t->state, (uint8_t)T_READY);
+	runq_push_lifo(&vp->rq, t);
+}
+
 INLINE struct uk_thread *pop(struct uk_vp *vp)
 {
 	struct runq *q = &vp->rq;
-	struct uk_thread *t;
+	struct uk_thread *t = load_relaxed(&q->lifo);
 
-	if (load_relaxed(&q->lifo) && vp->lifo_streak < vp->lifo_most &&
-	    !fuzz_once_in(8)) {
-		t = runq_take_lifo(q);
+	if (t && vp->lifo_streak < vp->lifo_most && !fuzz_once_in(8)) {
+		t = runq_take_seen(q, t);
 		if (t) {
 			vp->lifo_streak++;
 			return t;
@@ -74,20 +86,22 @@ struct uk_thread *next_or_child(struct carrier *c, struct uk_thread *child);
 
 INLINE void finish_switch(struct carrier *c)
 {
-	struct uk_thread *t = c->post;
-	uint32_t action = c->post_action;
 	void (*switched)(struct carrier * c) = load_relaxed(&hooks.thread_switched);
+	struct uk_thread *t;
+	uint32_t action;
 	uint64_t w;
 
 	if (unlikely(switched != NULL))
 		switched(c);
+	t = c->post; /* not before the call: that would make the frame larger */
+	action = c->post_action;
 	/* the most frequent first; a jump table would be mispredicted */
 	if (action == POST_PARK) {
 		w = load_relaxed(&t->wait);
 		/* release: a thread that fires PARKED may run t, so t's context must be
 		 * visible */
 		if (W_STATE(w) != W_ARMED ||
-		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED))) {
+		    !cas_acq_rel(&t->wait, &w, w - W_ARMED + W_PARKED)) {
 			bump(&c->vp->count.readies, 1);
 			enqueue(c->vp, t, false); /* fired while it was leaving */
 		}
@@ -102,9 +116,13 @@ INLINE void finish_switch(struct carrier *c)
 	}
 }
 
-INLINE void switch_raw(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
-		       enum post action)
+/* Returns from. No register survives the switch, so from is read from memory after it.
+ * A caller that uses the result has its own variable in a register before the switch.
+ */
+INLINE struct uk_thread *switch_raw(struct carrier *c, struct uk_thread *from,
+				    struct uk_thread *to, enum post action)
 {
+	struct uk_thread *volatile left = from;
 	void *tp = to->tp;
 
 	c->post = from;
@@ -125,24 +143,26 @@ INLINE void switch_raw(struct carrier *c, struct uk_thread *from, struct uk_thre
 		  action == POST_EXIT || action == POST_EXIT_JOINED);
 #endif
 	arch_switch(&from->sp, to->sp, tp, switch_fast_tp);
+	from = left;
 	c = from->carrier; /* another one, perhaps */
 	signals_arrived(from);
 #if UK_SAN
 	san_arrive(&from->san, &c->post->san);
 #endif
 	finish_switch(c);
+	return from;
 }
 
 /* c has a vp. */
-INLINE void switch_now(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
-		       enum post action)
+INLINE struct uk_thread *switch_now(struct carrier *c, struct uk_thread *from,
+				    struct uk_thread *to, enum post action)
 {
 	struct uk_vp *vp = c->vp;
 
 	store_relaxed(&to->vp, vp); /* the dispatcher's vp is read by nobody */
 	store_relaxed(&to->since, vp->clock);
 	bump(&vp->count.switches, 1);
-	switch_raw(c, from, to, action);
+	return switch_raw(c, from, to, action);
 }
 
 /* The same out of line, for callers that are not hot; c may have lost its vp. */

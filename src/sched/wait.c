@@ -140,7 +140,7 @@ INLINE unsigned park(struct uk_thread *t, uint64_t token, int64_t deadline,
 	struct carrier *c;
 	struct uk_vp *vp;
 
-	if (!t->uncancelable && t->deadline < deadline)
+	if (t->deadline < deadline && !t->uncancelable)
 		deadline = t->deadline;
 	if (unlikely(t->kind != THREAD_USER))
 		return park_foreign(t, token, deadline);
@@ -158,7 +158,8 @@ INLINE unsigned park(struct uk_thread *t, uint64_t token, int64_t deadline,
 	/* the mark belongs to us, not to our successor */
 	if (unlikely(t->blocking))
 		store_relaxed(&c->mark, 0);
-	switch_now(c, t, child ? next_or_child(c, child) : next_thread(c), POST_PARK);
+	t = switch_now(c, t, child ? next_or_child(c, child) : next_thread(c),
+		       POST_PARK);
 	if (unlikely(t->blocking))
 		store_relaxed(&t->carrier->mark, 1);
 	if (deadline != TIME_NEVER)
@@ -189,62 +190,79 @@ bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason)
 	return false;
 }
 
-INLINE bool fire(struct uk_thread *t, uint64_t token, unsigned reason, bool next)
+/* t was fired by a user thread in the runtime with this vp. */
+INLINE void wake_user(struct uk_vp *vp, struct uk_thread *t)
 {
-	uint64_t w = load_acquire(&t->wait);
-	struct uk_thread *me;
-	uint8_t kind;
+	bump(&vp->count.readies, 1);
+	/* t runs soon: its stack is fetched while the caller goes on */
+	foresee_stack(load_relaxed(&t->sp), WAKE_LINES);
+	enqueue_next(vp, t);
+}
 
-	for (;;) {
-		unsigned st = W_STATE(w);
+/* t was fired by any thread. */
+INLINE void wake(struct uk_thread *t, bool next)
+{
+	const struct uk_thread *me = thread_self_tls;
+	struct uk_vp *vp = likely(me && me->depth && me->kind != THREAD_FOREIGN)
+			       ? me->carrier->vp
+			       : NULL;
 
-		if (W_TOKEN(w) != token || (st != W_ARMED && st != W_PARKED))
-			return false;
-		/* before the CAS: after it a foreign thread may end, and its descriptor
-		 * is freed */
-		kind = load_relaxed(&t->kind);
-		if (cas_acq_rel(&t->wait, &w, W_MAKE(token, reason, W_FIRED))) {
-			if (st == W_ARMED)
-				/* it has not switched yet; finish_switch sees it */
-				return true;
-			break;
-		}
-	}
-	if (unlikely(kind == THREAD_FOREIGN)) {
-		sys_futex_wake(&t->wait, 1);
-		return true;
-	}
-	me = thread_self_tls;
-	if (likely(me && me->depth && me->kind != THREAD_FOREIGN && me->carrier->vp)) {
-		struct uk_vp *vp = me->carrier->vp;
-
-		bump(&vp->count.readies, 1);
-		/* completions come in batches, oldest first: keep their order */
-		if (me->kind == THREAD_USER) {
-			/* t runs soon: its stack is fetched while the caller goes on */
-			foresee_stack(load_relaxed(&t->sp), WAKE_LINES);
-			enqueue(vp, t, true);
-		} else if (next) {
-			enqueue(vp, t, true);
-		} else {
-			enqueue_woken(vp, t);
-		}
-	} else {
+	if (unlikely(!vp)) {
 		/* several threads write it */
 		fetch_add_relaxed(&sched_foreign_count()->readies, 1);
 		queue_anywhere(t);
+	} else if (likely(me->kind == THREAD_USER)) {
+		wake_user(vp, t);
+	} else {
+		bump(&vp->count.readies, 1);
+		/* completions come in batches, oldest first: keep their order */
+		if (next)
+			enqueue(vp, t, true);
+		else
+			enqueue_woken(vp, t);
 	}
-	return true;
+}
+
+enum fired { LOST, DONE, WAKE };
+
+/* WAKE: t is a user thread, which the caller queues. */
+INLINE enum fired fire(struct uk_thread *t, uint64_t token, unsigned reason)
+{
+	uint64_t w = load_acquire(&t->wait);
+	uint8_t kind;
+
+	do {
+		if (w != W_MAKE(token, 0, W_PARKED) && w != W_MAKE(token, 0, W_ARMED))
+			return LOST;
+		/* before the CAS: after it a foreign thread may end, and its descriptor
+		 * is freed */
+		kind = load_relaxed(&t->kind);
+	} while (!cas_acq_rel(&t->wait, &w, W_MAKE(token, reason, W_FIRED)));
+	if (W_STATE(w) == W_ARMED)
+		return DONE; /* it has not switched yet; finish_switch sees it */
+	if (unlikely(kind == THREAD_FOREIGN)) {
+		sys_futex_wake(&t->wait, 1);
+		return DONE;
+	}
+	return WAKE;
 }
 
 bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 {
-	return fire(t, token, reason, false);
+	enum fired f = fire(t, token, reason);
+
+	if (f == WAKE)
+		wake(t, false);
+	return f != LOST;
 }
 
 bool wait_fire_next(struct uk_thread *t, uint64_t token, unsigned reason)
 {
-	return fire(t, token, reason, true);
+	enum fired f = fire(t, token, reason);
+
+	if (f == WAKE)
+		wake(t, true);
+	return f != LOST;
 }
 
 int wake_error(unsigned reason)

@@ -29,7 +29,7 @@
  *
  * The successor is the thread or dispatcher that runs next on the carrier. Exactly one
  * of event, timer, cancellation and signal wins the CAS to FIRED, and leaves its
- * reason.
+ * reason, which is 0 until then.
  *
  * Fields are grouped by use, because with many threads each cache line is a miss. A
  * switch touches the first line, a park and its wake-up two, a wait in a queue three,
