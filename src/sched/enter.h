@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* enter.h - entering and leaving the runtime, inline, for the hot paths of sched and
- * life: see enter.c. */
+/* enter.h - entering and leaving the runtime, inline, for hot paths: see enter.c. */
 #ifndef SCHED_ENTER_H
 #define SCHED_ENTER_H
 
@@ -54,7 +53,7 @@ INLINE void exit_user(struct uk_thread *t)
 	handoff_out(c);
 }
 
-/* rt_enter and rt_exit for this directory, inline; t is what enter_any returned. */
+/* rt_enter and rt_exit, inline; t is what enter_any returned. */
 INLINE struct uk_thread *enter_any(void)
 {
 	struct uk_thread *t = thread_self_tls;

@@ -70,6 +70,8 @@ bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason);
 bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason);
 /* The same, but if the dispatcher fires, t runs next: it is not part of a batch. */
 bool wait_fire_next(struct uk_thread *t, uint64_t token, unsigned reason);
+/* wait_fire with WAKE_OK, by me, the calling user thread: in the runtime, with a vp. */
+void wait_fire_by(struct uk_thread *me, struct uk_thread *t, uint64_t token);
 /* Asks t to leave its wait, this one or the next, unless the wait is uncancelable: it
  * ends with WAKE_CANCEL or WAKE_SIGNAL. Called in the runtime. */
 void wait_cut(struct uk_thread *t, uint8_t ask);

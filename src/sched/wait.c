@@ -265,6 +265,12 @@ bool wait_fire_next(struct uk_thread *t, uint64_t token, unsigned reason)
 	return f != LOST;
 }
 
+void wait_fire_by(struct uk_thread *me, struct uk_thread *t, uint64_t token)
+{
+	if (fire(t, token, WAKE_OK) == WAKE)
+		wake_user(me->carrier->vp, t);
+}
+
 int wake_error(unsigned reason)
 {
 	return reason == WAKE_TIMEOUT  ? -ETIMEDOUT

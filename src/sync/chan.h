@@ -24,7 +24,7 @@
 
 #include "base/list.h"
 #include "base/lock.h"
-#include "sched/sched.h"
+#include "sched/enter.h"
 #include "uk/chan.h"
 
 #define CLAIM_OPEN 0u
@@ -76,12 +76,13 @@ struct chan_wake {
 extern const struct uk_chan *chan_inside;
 void chan_lock(struct uk_chan *c);
 
-/* In the runtime. True: the lock is held; false: the bias is used. */
-static inline bool chan_enter(struct uk_chan *c, const struct uk_thread *t)
+/* In the runtime, by a thread of vp, or by a foreign one (NULL). True: the lock is
+ * held; false: the bias is used. */
+static inline bool chan_enter(struct uk_chan *c, const struct uk_vp *vp)
 {
 	const struct uk_vp *bias = load_relaxed(&c->bias);
 
-	if (bias && bias == sched_vp(t)) {
+	if (bias && bias == vp) {
 		store_relaxed(&chan_inside, c);
 		fence_compiler(); /* pairs with the membarrier in chan_lock */
 		if (likely(load_relaxed(&c->bias) == bias))
@@ -115,7 +116,12 @@ void chan_touch(const struct uk_chan *c, int op, void *elem);
 int chan_op(struct uk_chan *c, int op, void *elem, uint32_t *claim, uint32_t index,
 	    struct chan_wake *wake);
 /* Under the guard: queue n for op. */
-void chan_push(struct uk_chan *c, int op, struct chan_node *n);
+static inline void chan_push(struct uk_chan *c, int op, struct chan_node *n)
+{
+	n->linked = true;
+	list_push_back(op == UK_SELECT_SEND ? &c->sendq : &c->recvq, &n->link);
+}
+
 /* OPEN > to, after waiting while BUSY. False: the claim was decided otherwise. */
 bool chan_claim(uint32_t *word, uint32_t to);
 

@@ -62,7 +62,7 @@ static int attempt(struct select *s, uint32_t i, bool publish)
 
 	if (!k->chan)
 		return -EAGAIN;
-	locked = chan_enter(k->chan, s->thread);
+	locked = chan_enter(k->chan, vp_of(s->thread));
 	ret = chan_op(k->chan, k->op, k->elem, publish ? &s->claim : NULL, i, &wake);
 	if (ret == -EAGAIN && publish) {
 		struct chan_node *n = &s->nodes[i];
@@ -105,7 +105,7 @@ static void withdraw(struct select *s, unsigned upto)
 
 		if (!c)
 			continue;
-		locked = chan_enter(c, s->thread);
+		locked = chan_enter(c, vp_of(s->thread));
 		if (n->linked) {
 			list_del(&n->link);
 			n->linked = false;

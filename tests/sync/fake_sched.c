@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of sched.h on plain kernel threads, to test the directory sync without
- * the scheduler. Each "user thread" is a pthread that parks on a futex, its wait word.
+ * the scheduler. Each "user thread" is a pthread that parks on a futex, its wait word. It
+ * has a carrier and a vp of its own, for the inline functions of sched/enter.h.
  * So src/sync runs with true parallelism and under TSan, and a fault that a test finds
  * here is in src/sync itself.
  *
@@ -16,15 +17,14 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "sched/sched.h"
+#include "sched/enter.h"
 #include "thread/keys.h"
 #include "uk/time.h"
 
 struct fake {
 	struct uk_thread t;
+	struct carrier carrier;
 	pthread_t pthread;
-	unsigned depth;
-	unsigned ndeferred;
 	uint32_t ended; /* futex */
 	uint64_t rng;
 	struct fake *next; /* in the list `unused` */
@@ -71,6 +71,9 @@ static struct fake *fake_new(enum thread_kind kind)
 	else
 		goto reuse; /* the wait word is kept: old tokens stay invalid */
 	*f = (struct fake){ 0 };
+	f->t.vp = f->carrier.vp = calloc(1, sizeof(*f->t.vp));
+	f->t.vp->owner = (uintptr_t)&f->carrier;
+	f->t.carrier = &f->carrier;
 reuse:
 	if (!seed)
 		seed = env_key_number(ENV_SEED, 1);
@@ -81,10 +84,6 @@ reuse:
 	store_relaxed(&f->t.state, T_RUNNING);
 	store_relaxed(&f->t.asked, 0);
 	store_relaxed(&f->ended, 0);
-	f->t.vp = (struct uk_vp *)(void *)
-	    f; /* each has a "vp" of its own, so spinning is tried */
-	f->depth = 0;
-	f->ndeferred = 0;
 	return f;
 }
 
@@ -161,20 +160,32 @@ struct uk_thread *rt_enter(void)
 {
 	struct uk_thread *t = thread_foreign();
 
-	fake_of(t)->depth++;
+	store_relaxed(&t->depth, t->depth + 1);
 	return t;
 }
 
 void rt_exit(void)
 {
-	struct fake *f = fake_of(thread_self_tls);
+	struct uk_thread *t = thread_self_tls;
 
-	while (f->depth == 1 && f->ndeferred) {
-		f->ndeferred = 0;
+	uk_assert(t->depth > 0);
+	if (!--t->depth && t->carrier->deferred)
+		exit_slow(t);
+}
+
+void exit_slow(struct uk_thread *t)
+{
+	while (t->carrier->deferred) {
+		t->carrier->deferred = 0;
+		t->depth = 1;
 		hooks.deferred_wake();
+		t->depth = 0;
 	}
-	uk_assert(f->depth > 0);
-	f->depth--;
+}
+
+void enter_slow(struct uk_thread *t, struct carrier *c UNUSED)
+{
+	uk_panic("thread %lu has lost its vp", (unsigned long)t->id);
 }
 
 void rt_enter_here(void)
@@ -189,12 +200,12 @@ void rt_exit_here(void)
 
 bool rt_in_runtime(void)
 {
-	return thread_self_tls && fake_of(thread_self_tls)->depth;
+	return thread_self_tls && thread_self_tls->depth;
 }
 
 bool rt_defer_wake(void)
 {
-	fake_of(thread_self_tls)->ndeferred++;
+	thread_self_tls->carrier->deferred = 1;
 	return true;
 }
 
@@ -202,7 +213,7 @@ static uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 {
 	uint64_t token = (W_TOKEN(load_relaxed(&t->wait)) + 1) & 0xffffffffffff;
 
-	uk_assert(t == thread_self_tls && fake_of(t)->depth > 0);
+	uk_assert(t == thread_self_tls && t->depth > 0);
 	uk_assert(W_STATE(load_relaxed(&t->wait)) == W_IDLE);
 	t->wkind = (uint8_t)kind;
 	t->wobj = obj;
@@ -241,7 +252,7 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 {
 	uint64_t w;
 
-	uk_assert(t == thread_self_tls && fake_of(t)->depth == 1);
+	uk_assert(t == thread_self_tls && t->depth == 1);
 	fuzz();
 	if (!t->uncancelable)
 		deadline = MIN(deadline, t->deadline);
@@ -279,6 +290,11 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 		return true;
 	}
 	return false;
+}
+
+void wait_fire_by(struct uk_thread *me UNUSED, struct uk_thread *t, uint64_t token)
+{
+	wait_fire(t, token, WAKE_OK);
 }
 
 int wake_error(unsigned reason)
@@ -334,7 +350,7 @@ static void *fake_main(void *arg)
 	thread_self_tls = &f->t;
 	f->t.arg = f->t.fn(f->t.arg);
 	end_ext(&f->t);
-	uk_assert(f->depth == 0);
+	uk_assert(f->t.depth == 0);
 	return NULL;
 }
 
