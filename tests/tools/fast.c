@@ -9,7 +9,7 @@
 
 enum { BYTES = 64, ROUNDS = 5 };
 enum { TIMES = 3 }; /* the first finds nothing known of the sockets */
-enum { SEND = 1, RECV, CLOSE, BLOCK };
+enum { SEND = 1, RECV, CLOSE, BLOCK, CHAN };
 
 static volatile unsigned long mark;
 
@@ -23,6 +23,39 @@ static volatile unsigned long mark;
 		if (r_ != (result))                                                    \
 			abort();                                                       \
 	} while (0)
+
+static uk_chan *there, *home;
+
+static void *echo(void *arg)
+{
+	long v;
+
+	while (!uk_chan_recv(there, &v))
+		uk_chan_send(home, &v);
+	return arg;
+}
+
+static int trip(void)
+{
+	long v = 0;
+
+	return uk_chan_send(there, &v) + uk_chan_recv(home, &v);
+}
+
+static void trips(void)
+{
+	uk_thread *t;
+
+	if (uk_chan_create(&there, sizeof(long), 0) ||
+	    uk_chan_create(&home, sizeof(long), 0) ||
+	    uk_thread_create(&t, NULL, echo, NULL) || trip())
+		abort();
+	COUNTED(CHAN, trip(), 0);
+	uk_chan_close(there);
+	uk_thread_join(t, NULL);
+	uk_chan_destroy(there);
+	uk_chan_destroy(home);
+}
 
 static void *calls(void *arg)
 {
@@ -40,6 +73,7 @@ static void *calls(void *arg)
 	uk_blocking_begin(); /* the dynamic linker binds these */
 	uk_blocking_end();
 	COUNTED(BLOCK, (uk_blocking_begin(), uk_blocking_end(), 0), 0);
+	trips();
 	return arg;
 }
 
