@@ -7,9 +7,10 @@
  *   RING    by the reactor, if its engine holds a request's files (io_uring). Its
  *           completion reaches the group as that of an operation with a sink
  *           (reactor/reactor.h).
- *   HELPER  by a light thread, which makes the blocking call of the same name. So all
- *           promises of blocking calls (memory that faults, close, deadlines,
- *           cancellation, fork, epoll) hold without further code.
+ *   HELPER  by a light thread, which makes the blocking call of the same name, for one
+ *           request of the group after the other (helper.c). So all promises of
+ *           blocking calls (memory that faults, close, deadlines, cancellation, fork,
+ *           epoll) hold without further code.
  *
  * (A vector of one read of a file tries the call first: submit_read.)
  *
@@ -102,6 +103,10 @@ struct uk_group {
 	uint64_t ended;                /* how many ever */
 	uint64_t wake_at; /* the value of ended at which the waiter is fired */
 	struct parked waiter;
+	/* helper.c */
+	struct req *queue, **queue_tail; /* chains that no helper has taken, by next */
+	bool coming;                     /* a helper is about to take one */
+	unsigned helpers;                /* that exist */
 	/* drain.c */
 	struct req *held, **held_tail; /* chains that wait for their turn, by next */
 	unsigned nheld;                /* requests in them; part of running */
@@ -113,7 +118,7 @@ struct uk_group {
 	struct uk_thread *courier;
 	/* group.c */
 	bool closing;
-	struct parked closer;    /* waits until the drainer or the courier has left */
+	struct parked closer;    /* waits until a thread of the group has left */
 	uint64_t places[PLACES]; /* racy: pages that were resident (submit.c) */
 	struct req req[];
 };
@@ -170,12 +175,27 @@ static inline bool what_known(const uk_op *o)
 				UK_OP_ZEROCOPY)) &&
 	       !o->reserved0 && !o->reserved;
 }
+/* How many files it uses: that of fd, or those of fd and fd2. */
+int what_files(const uk_op *o);
 /* It completes with -EAGAIN instead of waiting. */
 bool what_dontwait(int kind, unsigned flags);
 
-/* helper.c: start q, and all that are linked behind it, in a light thread. */
-void helper_start(struct req *q);
-/* They complete, the first with r. */
+/* helper.c, under the lock: a chain for helpers. */
+void helper_push(struct uk_group *g, struct req *chain);
+/* Under the lock: is a helper to be started? Then helper_start does it, without the
+ * lock. */
+static inline bool helper_wanted(struct uk_group *g)
+{
+	bool wanted = g->queue && !g->coming;
+
+	g->coming |= wanted;
+	g->helpers += wanted;
+	return wanted;
+}
+void helper_start(struct uk_group *g);
+/* All of this, without the lock. */
+void helper_give(struct uk_group *g, struct req *chain);
+/* The chain completes, its first request with r. */
 void helper_fail(struct req *q, int r);
 int helper_thread(void *(*body)(void *), void *arg);
 

@@ -93,7 +93,7 @@ static void *drainer(void *arg)
 		g->barrier = options & UK_OP_DRAIN;
 		chain = take_out(g, &g->held);
 		lock_release(&g->lock);
-		helper_start(chain);
+		helper_give(g, chain);
 		group_lock(g);
 	}
 	g->draining = false;

@@ -34,7 +34,10 @@ static COLD void group_child(struct uk_group *g)
 	g->held = NULL;
 	g->held_tail = &g->held;
 	g->nheld = 0;
-	g->barrier = g->draining = g->closing = false;
+	g->queue = NULL;
+	g->queue_tail = &g->queue;
+	g->helpers = 0;
+	g->barrier = g->draining = g->coming = g->closing = false;
 	g->pins = 0;
 	for (unsigned i = 0; i < g->used; i++) {
 		struct req *q = &g->req[i];
@@ -315,6 +318,7 @@ int uk_group_create(uk_group **out, unsigned depth)
 				.forks = sched_forks };
 	g->ends_tail = &g->ends;
 	g->held_tail = &g->held;
+	g->queue_tail = &g->queue;
 	lock_init(&g->lock, RANK_GROUP);
 	*out = g;
 	return 0;
@@ -329,7 +333,7 @@ void group_left(struct uk_group *g)
 		wait_fire(closer.thread, closer.token, WAKE_OK);
 }
 
-/* Under the lock, which is released meanwhile: until drainer or courier has left. */
+/* Under the lock, which is released meanwhile: until one of its threads has left. */
 static void await_left(struct uk_group *g, struct uk_thread *t)
 {
 	group_await(g, &g->closer, t, wait_begin_uncancelable(t, WAIT_CLOSE, NULL),
@@ -355,7 +359,7 @@ void uk_group_destroy(uk_group *g)
 	while (g->running)
 		group_park(g, t, g->running,
 			   wait_begin_uncancelable(t, WAIT_CLOSE, NULL), TIME_NEVER);
-	while (g->draining)
+	while (g->draining || g->helpers)
 		await_left(g, t);
 	lock_release(&g->lock);
 	rt_exit();

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that no reactor carries out, or whose memory is not resident: a light thread
- * makes the blocking call, for one request or for all of a chain in turn. One thread
- * runs a whole chain: its requests wait for nothing else, and complete in the same way
- * on all engines.
+/* Requests for which a light thread, a helper, makes the blocking call: those that no
+ * reactor carries out, those whose memory is not resident, and those on names (stat,
+ * open, rename). A ring would give these to the kernel's worker threads; to wake one and
+ * to be told costs more than such a call, which seldom blocks. (Nor would it wait for
+ * the other end of a FIFO.) An fsync stays in the ring: it does block, and a worker is
+ * cheaper to block than a carrier. So does a write to a file, which only some file
+ * systems leave to workers, one at a time for each file.
+ *
+ * The requests are in a queue of their group. A helper carries out one after the other,
+ * without a switch. While any are left, another helper is ready to run. It takes over
+ * when this one waits (as a user thread, or in the kernel, where the monitor takes its
+ * vp away), when another vp is idle, and after IN_A_ROW chains, so that other threads of
+ * the vp have their turn. So all requests of a group can wait at the same time.
+ *
+ * One helper runs all of a chain: its requests wait for nothing else, and complete in
+ * the same way on all engines.
  *
  * Runs on the helper's stack, and inside the runtime only for the group's lock.
+ *
+ * Rejected: a helper for each request (1,400 more instructions); another helper only
+ * when one waits (nothing tells it that it waits in the kernel).
  */
 #include "async/async.h"
 
@@ -17,6 +32,7 @@
 #include "uk/thread.h"
 #include "uk/time.h"
 
+#define IN_A_ROW 32u
 #define HELPER_STACK (UK_CHECKS || UK_ASAN || UK_TSAN ? 256u << 10 : 32u << 10)
 
 static void *unconst(const void *p)
@@ -147,11 +163,13 @@ static int64_t connecting(const uk_op *o)
 
 static int64_t waiting(const uk_op *o)
 {
-	uint32_t events = what_events(o->kind, o->off);
 	int64_t r;
 
-	while ((r = call(o)) == -EAGAIN && events &&
-	       !what_dontwait(o->kind, o->flags)) {
+	while ((r = call(o)) == -EAGAIN) {
+		uint32_t events = what_events(o->kind, o->off);
+
+		if (!events || what_dontwait(o->kind, o->flags))
+			break;
 		r = uk_wait(o->fd, (int)events, UK_FOREVER);
 		if (r < 0)
 			break;
@@ -217,21 +235,6 @@ static int64_t splicing(const uk_op *o)
 	return r;
 }
 
-/* How many fds the operation uses. */
-static int files_of(const uk_op *o)
-{
-	switch (o->kind) {
-	case UK_OP_NOP:
-	case UK_OP_FUTEX:
-		return 0;
-	case UK_OP_RENAME:
-	case UK_OP_SPLICE:
-		return 2;
-	default:
-		return 1;
-	}
-}
-
 static void unbind(const struct req *q, int n)
 {
 	if (n > 0)
@@ -257,7 +260,8 @@ static int64_t on_files(struct req *q, struct io_op *loan)
 	const uk_op *o = &q->what;
 	int64_t r;
 
-	uk_thread_set_deadline(o->deadline ? o->deadline : UK_FOREVER);
+	if (o->deadline)
+		uk_thread_set_deadline(o->deadline);
 	if (loan)
 		r = lend_send(o, loan, waiting);
 	else if (stream_wanted(o))
@@ -268,7 +272,8 @@ static int64_t on_files(struct req *q, struct io_op *loan)
 		r = splicing(o);
 	else
 		r = waiting(o);
-	uk_thread_set_deadline(UK_FOREVER);
+	if (o->deadline)
+		uk_thread_set_deadline(UK_FOREVER);
 	return r;
 }
 
@@ -285,7 +290,7 @@ static int64_t lending(struct req *q)
 static int64_t run(struct req *q)
 {
 	const uk_op *o = &q->what;
-	int n = files_of(o);
+	int n = what_files(o);
 	int64_t r;
 
 	if (!what_known(o) || (q->frees && !lend_possible(o)))
@@ -305,50 +310,98 @@ static int64_t run(struct req *q)
 	return r;
 }
 
-/* False: it was cancelled before it began. */
-static bool begin(struct req *q)
-{
-	struct uk_thread *t = rt_enter();
-	bool go;
+/* -- the queue -- */
 
-	group_lock(q->group);
-	go = !q->asked;
-	q->helper = go ? t : NULL;
-	lock_release(&q->group->lock);
-	rt_exit();
-	return go;
+void helper_push(struct uk_group *g, struct req *chain)
+{
+	chain->next = NULL;
+	*g->queue_tail = chain;
+	g->queue_tail = &chain->next;
 }
 
-/* The last touch of q, and, if nothing is linked behind it, of the group. */
-static void end(struct req *q, int64_t res)
+static struct req *pop(struct uk_group *g)
 {
-	struct group_wake w;
+	struct req *chain = g->queue;
 
-	rt_enter();
-	group_lock(q->group);
+	if (!chain)
+		return NULL;
+	g->queue = chain->next;
+	if (!g->queue)
+		g->queue_tail = &g->queue;
+	return chain;
+}
+
+/* Under the lock. */
+static void end(struct req *q, int64_t res, struct group_wake *w)
+{
 	q->helper = NULL;
 	q->res = res;
 	q->state = REQ_ENDED;
-	group_ended(q->group, q, q, 1, &w);
-	lock_release(&q->group->lock);
-	group_fire(&w);
+	group_ended(q->group, q, q, 1, w);
+}
+
+struct work {
+	struct req *now;
+	int64_t res;   /* of now, when it has been run */
+	unsigned left; /* how many more chains this helper takes */
+};
+
+/* Under the lock: now has ended. What is next? *go: it is to be run. */
+static struct req *choose(struct uk_group *g, struct work *w, bool *go,
+			  struct group_wake *wake)
+{
+	struct req *q = NULL;
+
+	*go = true;
+	if (w->now) {
+		q = w->now->linked;
+		*go = !q || w->res >= 0;
+		end(w->now, w->res, wake);
+		if (unlikely(w->now->asked))
+			uk_thread_cancel_clear(); /* it was not meant for the next one */
+	} else {
+		g->coming = false;
+	}
+	if (!q && w->left && (q = pop(g)))
+		w->left--;
+	*go &= q && !q->asked;
+	return q;
+}
+
+/* Ends what has been run, and takes what is to be run next. False: the helper has left
+ * the group. */
+static bool step(struct uk_group *g, struct work *w)
+{
+	struct uk_thread *t = rt_enter();
+	struct group_wake wake = { 0 };
+	bool go, another = false;
+
+	group_lock(g);
+	w->now = choose(g, w, &go, &wake);
+	w->res = -ECANCELED;
+	if (w->now) {
+		if (go)
+			w->now->helper = t;
+		another = helper_wanted(g);
+		lock_release(&g->lock);
+	} else {
+		g->helpers--;
+		group_left(g);
+	}
+	group_fire(&wake);
+	if (another)
+		helper_start(g);
 	rt_exit();
+	return w->now;
 }
 
 static void *helper(void *arg)
 {
-	bool broken = false;
+	struct work w = { .left = IN_A_ROW };
 
-	for (struct req *q = arg, *next; q; q = next) {
-		int64_t res = -ECANCELED;
-
-		if (!broken && begin(q))
-			res = run(q);
-		broken = res < 0;
-		next = q->linked;
-		end(q, res);
-		uk_thread_cancel_clear();
-	}
+	while (step(arg, &w))
+		if (w.now->helper)
+			w.res = run(w.now);
 	return NULL;
 }
 
@@ -364,16 +417,45 @@ int helper_thread(void *(*body)(void *), void *arg)
 void helper_fail(struct req *q, int r)
 {
 	for (struct req *next; q; q = next) {
+		struct uk_group *g = q->group;
+		struct group_wake w;
+
 		next = q->linked;
-		end(q, r);
+		group_lock(g);
+		end(q, r, &w);
+		lock_release(&g->lock);
+		group_fire(&w);
 		r = -ECANCELED;
 	}
 }
 
-void helper_start(struct req *q)
+void helper_start(struct uk_group *g)
 {
-	int r = helper_thread(helper, q);
+	int r = helper_thread(helper, g);
+	struct req *q;
 
-	if (unlikely(r))
+	if (likely(!r))
+		return;
+	/* helpers that run now may all wait for one of these */
+	group_lock(g);
+	while ((q = pop(g))) {
+		lock_release(&g->lock);
 		helper_fail(q, r);
+		group_lock(g);
+	}
+	g->coming = false;
+	g->helpers--;
+	group_left(g);
+}
+
+void helper_give(struct uk_group *g, struct req *chain)
+{
+	bool wanted;
+
+	group_lock(g);
+	helper_push(g, chain);
+	wanted = helper_wanted(g);
+	lock_release(&g->lock);
+	if (wanted)
+		helper_start(g);
 }

@@ -119,10 +119,8 @@ int64_t lend_over(struct req *q, struct io_op *op, int64_t r)
 	struct req *rest = q->linked;
 
 	if (told && rest) {
-		rt_exit();
 		q->linked = NULL;
-		helper_start(rest);
-		t = rt_enter();
+		helper_give(q->group, rest);
 	}
 	sched_io_lent(t, op);
 	rt_exit();

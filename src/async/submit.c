@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk_submitv: chooses how each request is carried out, and starts it.
  *
+ * The reactor gets what the kernel can do, or wait for, without a thread; helpers do the
+ * rest (helper.c).
+ *
  * The reactor carries an operation out inside the runtime, where a long page fault
  * would keep the vp (law 1 of docs/ARCHITECTURE.md, io/place.c). So it gets only
  * operations whose memory is all resident: what they read and write and what describes
- * that. The description is read here, so it must be readable, too. Helpers do the rest,
- * and what no ring does. mincore(2) and a call that reads a word answer for a page. An
- * answer serves PLACE_USES times, because programs use the same buffers again and
- * again.
+ * that. The description is read here, so it must be readable, too. mincore(2) and a
+ * call that reads a word answer for a page. An answer serves PLACE_USES times, because
+ * programs use the same buffers again and again.
  *
  * Runs on the submitter's stack. For completions (group_take) it runs on the stack on
  * which the vp's completions are collected. Both are inside the runtime.
@@ -18,8 +20,7 @@
 #include "async/async.h"
 
 #include <poll.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 
 #include "base/touch.h"
 #include "io/io.h"
@@ -28,8 +29,6 @@
 #define PLACE_USES 255u
 #define PLACE_MOST 256u /* pages of one buffer */
 #define IOV_MOST 64u
-#define PATH_MOST 4096u
-#define STATX_BYTES 256u
 
 /* -- is the memory resident? -- */
 
@@ -66,15 +65,6 @@ static bool there(struct uk_group *g, struct uk_thread *t, const void *p, size_t
 		if (!page_there(g, t, page))
 			return false;
 	return true;
-}
-
-static bool path_there(struct uk_group *g, struct uk_thread *t, const char *p)
-{
-	size_t n = PAGE - ((uintptr_t)p & (PAGE - 1));
-
-	if (!there(g, t, p, 1))
-		return false;
-	return memchr(p, 0, n) || there(g, t, p + n, 1);
 }
 
 static bool list_there(struct uk_group *g, struct uk_thread *t, const struct iovec *v,
@@ -120,10 +110,6 @@ static bool memory_there(struct uk_group *g, struct uk_thread *t, const uk_op *o
 		return message_there(g, t, o->addr);
 	case UK_OP_ACCEPT:
 		return address_there(g, t, o);
-	case UK_OP_OPENAT:
-		return path_there(g, t, o->addr);
-	case UK_OP_STATX:
-		return path_there(g, t, o->addr) && there(g, t, o->addr2, STATX_BYTES);
 	default:
 		return true;
 	}
@@ -139,7 +125,7 @@ static const uint8_t kind_of[] = {
 	[UK_OP_SENDMSG] = IO_SENDMSG, [UK_OP_ACCEPT] = IO_ACCEPT,
 	[UK_OP_CONNECT] = IO_CONNECT, [UK_OP_POLL] = IO_POLL,
 	[UK_OP_TIMEOUT] = IO_KINDS,   [UK_OP_FSYNC] = IO_FSYNC,
-	[UK_OP_OPENAT] = IO_OPENAT,   [UK_OP_STATX] = IO_STATX,
+	[UK_OP_OPENAT] = IO_KINDS,    [UK_OP_STATX] = IO_KINDS,
 	[UK_OP_RENAME] = IO_KINDS,    [UK_OP_CLOSE] = IO_KINDS,
 	[UK_OP_SPLICE] = IO_KINDS,    [UK_OP_FUTEX] = IO_KINDS,
 };
@@ -180,6 +166,21 @@ uint32_t what_events(int kind, int64_t off)
 		return POLLOUT;
 	default:
 		return 0;
+	}
+}
+
+int what_files(const uk_op *o)
+{
+	switch (o->kind) {
+	case UK_OP_NOP:
+	case UK_OP_TIMEOUT:
+	case UK_OP_FUTEX:
+		return 0;
+	case UK_OP_RENAME:
+	case UK_OP_SPLICE:
+		return 2;
+	default:
+		return o->fd >= 0; /* not: AT_FDCWD */
 	}
 }
 
@@ -328,8 +329,8 @@ static int64_t result(const struct req *q)
 		return res;
 	if (q->kind == UK_OP_POLL) /* io_uring adds POLLRDHUP */
 		return res & (int)(q->op.flags | POLLERR | POLLHUP);
-	if (q->kind == UK_OP_OPENAT || q->kind == UK_OP_ACCEPT)
-		fd_hint_set(res, q->kind == UK_OP_ACCEPT ? HINT_STREAM : 0);
+	if (q->kind == UK_OP_ACCEPT)
+		fd_hint_set(res, HINT_STREAM);
 	return res;
 }
 
@@ -417,6 +418,7 @@ static struct req *make_req(struct uk_group *g, uk_op *o)
 static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 {
 	struct req *first = NULL, **tail = &first;
+	int files;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct req *q = make_req(g, &ops[i]);
@@ -424,8 +426,9 @@ static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 		q->what = ops[i];
 		q->helper = NULL;
 		q->linked = NULL;
-		q->life[0] = fd_life(ops[i].fd);
-		q->life[1] = fd_life(ops[i].fd2);
+		files = what_files(&ops[i]);
+		q->life[0] = files > 0 ? fd_life(ops[i].fd) : 0;
+		q->life[1] = files > 1 ? fd_life(ops[i].fd2) : 0;
 		*tail = q;
 		tail = &q->linked;
 	}
@@ -437,13 +440,13 @@ static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 			    unsigned n)
 {
-	struct req *chain[BATCH];
-	uint8_t ring[BATCH];          /* enum io_kind */
+	struct req *sent[BATCH];      /* to a ring */
+	uint8_t ring[BATCH];          /* enum io_kind, of a chain */
 	enum io_kind kind = IO_KINDS; /* of the previous operation, and its home */
 	struct uk_vp *home = NULL;
 	struct io_parcel parcel = { 0 };
 	unsigned done = 0, k = 0, at = 0, len;
-	bool drainer, rings;
+	bool drainer, helper, rings;
 
 	/* an engine that takes operations with a sink takes this one */
 	rings = sched_io_home(t, IO_NOP, IO_CLASS_FILE);
@@ -469,24 +472,21 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 						: sched_io_home(t, kind, class_of(o));
 		}
 		if (!home) {
-			chain[k++] = make_chain(g, o, len);
+			helper_push(g, make_chain(g, o, len));
 			continue;
 		}
-		chain[k] = make_req(g, o);
-		fill_op(chain[k], o, kind);
-		chain[k++]->home = home;
+		sent[k] = make_req(g, o);
+		fill_op(sent[k], o, kind);
+		sent[k++]->home = home;
 	}
+	helper = helper_wanted(g);
 	drainer = drain_wanted(g);
 	lock_release(&g->lock);
 	for (unsigned i = 0; i < k; i++)
-		if (chain[i]->home) {
-			sched_io_send(t, &chain[i]->op, &chain[i]->msg, chain[i]->home,
-				      &parcel);
-		} else {
-			sched_io_sent(&parcel);
-			helper_start(chain[i]);
-		}
+		sched_io_send(t, &sent[i]->op, &sent[i]->msg, sent[i]->home, &parcel);
 	sched_io_sent(&parcel);
+	if (helper)
+		helper_start(g);
 	if (unlikely(drainer))
 		drain_start(g);
 	return done;
