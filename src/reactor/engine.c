@@ -61,10 +61,6 @@ uint32_t op_events(const struct io_op *op)
 		return POLLOUT;
 	case IO_NOP:
 	case IO_FSYNC:
-	case IO_OPENAT:
-	case IO_OPENAT2:
-	case IO_STATX:
-	case IO_SPLICE:
 	case IO_LENT:
 	case IO_RECV_AHEAD: /* never in the kernel under this kind */
 	case IO_SHOT:

@@ -134,10 +134,4 @@ static inline void op_begin(struct reactor *r, struct io_op *op)
 	op->home = r;
 	r->pending++;
 }
-/* Does op wait on fd2, too? */
-static inline bool op_has_two(const struct io_op *op)
-{
-	return op->kind == IO_SPLICE;
-}
-
 #endif

@@ -278,10 +278,6 @@ static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 	/* every form may block, unless the file has O_NONBLOCK */
 	case IO_CONNECT:
 	case IO_FSYNC:
-	case IO_OPENAT:
-	case IO_OPENAT2:
-	case IO_STATX:
-	case IO_SPLICE:
 	case IO_RECV_AHEAD:
 	case IO_SEND_ZC:
 	case IO_SENDMSG_ZC:

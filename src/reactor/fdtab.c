@@ -22,7 +22,6 @@ struct fdtab *fdtab_create(void)
 		return NULL;
 	w->tab.mid[0] = &w->mid;
 	w->mid.leaf[0] = &w->leaf;
-	list_init(&w->tab.twos);
 	return &w->tab;
 }
 
@@ -61,8 +60,6 @@ static void leaf_reset(struct fdleaf *leaf)
 
 void fdtab_reset(struct fdtab *tab)
 {
-	list_init(&tab->twos);
-	store_relaxed(&tab->ntwos, 0);
 	for (unsigned i = 0; i < FDTAB_ROOT; i++)
 		for (unsigned j = 0; tab->mid[i] && j < FDTAB_MID; j++)
 			if (tab->mid[i]->leaf[j])
@@ -144,11 +141,6 @@ int fdtab_link(struct fdtab *tab, struct io_op *op)
 	struct fdent *e;
 
 	list_init(&op->link);
-	if (op_has_two(op)) {
-		list_push_back(&tab->twos, &op->link);
-		store_relaxed(&tab->ntwos, tab->ntwos + 1);
-		return 0;
-	}
 	if (op->fd < 0)
 		return 0;
 	e = count(tab, op->fd);
@@ -163,10 +155,6 @@ void fdtab_unlink(struct fdtab *tab, struct io_op *op)
 	if (list_empty(&op->link))
 		return;
 	list_del(&op->link);
-	if (op_has_two(op)) {
-		store_relaxed(&tab->ntwos, tab->ntwos - 1);
-		return;
-	}
 	fdtab_uncount(tab, op);
 }
 
@@ -174,5 +162,5 @@ bool fdtab_peek(const struct fdtab *tab, int fd)
 {
 	const struct fdent *e = fdtab_find(tab, fd);
 
-	return (e && load_relaxed(&e->n) > 0) || load_relaxed(&tab->ntwos) > 0;
+	return e && load_relaxed(&e->n) > 0;
 }

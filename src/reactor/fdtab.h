@@ -4,8 +4,7 @@
  * because programs close and reopen fds without our knowledge.
  *
  * A radix tree of three levels over the 31 bits of an fd. It grows by mmap and never
- * shrinks, because the limit of open files may be raised to 2^30 while we run. A splice
- * waits on two fds and has only one link, so splices are in a list of their own.
+ * shrinks, because the limit of open files may be raised to 2^30 while we run.
  */
 #ifndef REACTOR_FDTAB_H
 #define REACTOR_FDTAB_H
@@ -39,8 +38,6 @@ struct fdmid {
 
 struct fdtab {
 	struct fdmid *mid[FDTAB_ROOT]; /* as leaf */
-	struct list twos;              /* pending splices, by link */
-	uint32_t ntwos;                /* the owner writes, others peek */
 	/* the owner's cache of its last lookup; entries never move */
 	int last_fd;
 	struct fdent *last; /* NULL: none */

@@ -27,7 +27,6 @@
 	 OP(ACCEPT) | OP(ASYNC_CANCEL) | OP(CONNECT) | OP(READ) | OP(WRITE) |          \
 	 OP(SEND) | OP(RECV))
 #define ZC_OPS (OP(SEND_ZC) | OP(SENDMSG_ZC))
-#define FILE_OPS (OP(FSYNC) | OP(OPENAT) | OP(STATX) | OP(OPENAT2) | OP(SPLICE))
 
 /* Does err say something about this moment only, and not about the kernel? */
 static bool for_now(int err)
@@ -237,8 +236,8 @@ bool probe_has(enum probe p)
 		return caps.err == 0 && (caps.setup_flags & URING_SETUP_SUBMIT_ALL);
 	case PROBE_URING_MSG_KICK:
 		return caps.err == 0 && caps.msg_kick;
-	case PROBE_URING_FILES:
-		return caps.err == 0 && (caps.ops & FILE_OPS) == FILE_OPS;
+	case PROBE_URING_FSYNC:
+		return caps.err == 0 && (caps.ops & OP(FSYNC));
 	case PROBE_URING_SQPOLL:
 		return caps.err == 0 && caps.sqpoll;
 	case PROBE_URING_ZC:
@@ -261,7 +260,7 @@ struct probe_row probe_row(enum probe p)
 					     false },
 		[PROBE_URING_MSG_KICK] = { "io_uring SEND_MSG_RING",
 					   "eventfd in the ring", false },
-		[PROBE_URING_FILES] = { "io_uring openat, statx, fsync, splice",
+		[PROBE_URING_FSYNC] = { "io_uring fsync",
 					"blocking calls that the monitor watches",
 					false },
 		[PROBE_URING_SQPOLL] = { "io_uring SQPOLL",

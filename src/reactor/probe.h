@@ -12,10 +12,10 @@ enum probe {
 	PROBE_URING_COOP, /* COOP_TASKRUN and TASKRUN_FLAG */
 	PROBE_URING_SUBMIT_ALL,
 	PROBE_URING_MSG_KICK, /* SEND_MSG_RING without a ring of the caller's */
-	PROBE_URING_FILES,    /* openat, openat2, statx, fsync, splice */
-	PROBE_URING_SQPOLL,   /* a kernel thread that reads rings */
-	PROBE_URING_ZC,       /* zero-copy sends */
-	PROBE_EPOLL_PWAIT2,   /* timeouts in nanoseconds */
+	PROBE_URING_FSYNC,
+	PROBE_URING_SQPOLL, /* a kernel thread that reads rings */
+	PROBE_URING_ZC,     /* zero-copy sends */
+	PROBE_EPOLL_PWAIT2, /* timeouts in nanoseconds */
 	PROBE_COUNT
 };
 

@@ -48,10 +48,6 @@ enum io_kind {
 	IO_ACCEPT,  /* addr = sockaddr or NULL, addr2 = socklen_t *, flags = SOCK_... */
 	IO_CONNECT, /* addr = sockaddr, len */
 	IO_FSYNC,   /* flags = 1: data only */
-	IO_OPENAT,  /* fd = dir, addr = path, flags = open flags, len = mode */
-	IO_OPENAT2, /* fd = dir, addr = path, addr2 = open_how, len = its size */
-	IO_STATX,   /* fd = dir, addr = path, flags, len = mask, addr2 = statx buffer */
-	IO_SPLICE,  /* fd = out, off = off_out, fd2 = in, off2 = off_in, len, flags */
 	/* as IO_SEND, but the kernel reads the memory itself, later: the memory is lent
 	 * until after the op has completed (op->lends) */
 	IO_SEND_ZC,

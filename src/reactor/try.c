@@ -77,10 +77,6 @@ static long try_once(struct reactor *r, struct io_op *op)
 	case IO_NOP:
 	case IO_POLL:
 	case IO_FSYNC:
-	case IO_OPENAT:
-	case IO_OPENAT2:
-	case IO_STATX:
-	case IO_SPLICE:
 	case IO_RECV_AHEAD:
 	case IO_SEND_ZC:
 	case IO_SENDMSG_ZC:

@@ -51,8 +51,7 @@
  * when their threads run. */
 #define REAP_MOST 64u
 
-/* The kernel's internal codes for "interrupted"; some operations (splice) return
- * them. */
+/* The kernel's internal codes for "interrupted"; some operations return them. */
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
 
@@ -344,12 +343,11 @@ static int uring_init(struct reactor *r)
 }
 
 /* The network processor has the rights that the process had when the ring was made.
- * These operations check rights when they begin, and the caller may have given some up
+ * This operation checks rights when it begins, and the caller may have given some up
  * since. */
 static bool asks_who_calls(enum io_kind kind)
 {
-	return kind == IO_OPENAT || kind == IO_OPENAT2 || kind == IO_STATX ||
-	       kind == IO_CONNECT;
+	return kind == IO_CONNECT;
 }
 
 /* A message may carry its sender's ids, or need the rights that they give. */
@@ -432,21 +430,6 @@ static struct io_op *pending_on(const struct fdent *e, int keep)
 	return NULL;
 }
 
-static struct io_op *pending_two(const struct reactor *r, int fd)
-{
-	list_each(l, &r->fds->twos)
-	{
-		struct io_op *op = container_of(l, struct io_op, link);
-
-		if (op->fd != fd && op->fd2 != fd)
-			continue;
-		op->ebadf = 1;
-		if (op->state == IO_PENDING)
-			return op;
-	}
-	return NULL;
-}
-
 static unsigned uring_cancel_fd(struct reactor *r, int fd, int keep)
 {
 	struct fdent *e = fdtab_find(r->fds, fd);
@@ -458,8 +441,6 @@ static unsigned uring_cancel_fd(struct reactor *r, int fd, int keep)
 			uring_cancel(r, op);
 		ahead_drop(r, fd);
 	}
-	for (; (op = pending_two(r, fd)); n++)
-		uring_cancel(r, op);
 	/* At once: the caller is about to close. Ops still in the kernel would take
 	 * bytes and keep the file open. (With a network processor they do so until they
 	 * have come back; the closer waits for that.) */

@@ -18,8 +18,8 @@ struct uring_sqe {
 	uint8_t opcode, flags;
 	uint16_t ioprio;
 	int32_t fd;
-	uint64_t off;  /* also addr2 */
-	uint64_t addr; /* also splice_off_in */
+	uint64_t off; /* also addr2 */
+	uint64_t addr;
 	uint32_t len;
 	uint32_t op_flags;
 	uint64_t user_data;
@@ -154,14 +154,10 @@ enum uring_opcode {
 	URING_OP_ACCEPT = 13,
 	URING_OP_ASYNC_CANCEL = 14,
 	URING_OP_CONNECT = 16,
-	URING_OP_OPENAT = 18,
-	URING_OP_STATX = 21,
 	URING_OP_READ = 22,
 	URING_OP_WRITE = 23,
 	URING_OP_SEND = 26,
 	URING_OP_RECV = 27,
-	URING_OP_OPENAT2 = 28,
-	URING_OP_SPLICE = 30,
 	URING_OP_MSG_RING = 40,
 	URING_OP_SEND_ZC = 47,
 	URING_OP_SENDMSG_ZC = 48,

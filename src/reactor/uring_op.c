@@ -111,10 +111,6 @@ const uint8_t uring_opcode[IO_KINDS] = {
 	[IO_ACCEPT] = URING_OP_ACCEPT,
 	[IO_CONNECT] = URING_OP_CONNECT,
 	[IO_FSYNC] = URING_OP_FSYNC,
-	[IO_OPENAT] = URING_OP_OPENAT,
-	[IO_OPENAT2] = URING_OP_OPENAT2,
-	[IO_STATX] = URING_OP_STATX,
-	[IO_SPLICE] = URING_OP_SPLICE,
 	[IO_SEND_ZC] = URING_OP_SEND_ZC,
 	[IO_SENDMSG_ZC] = URING_OP_SENDMSG_ZC,
 };
@@ -177,20 +173,6 @@ static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
 	case IO_FSYNC:
 		s->addr = 0;
 		s->len = 0;
-		break;
-	case IO_OPENAT:
-		break;
-	case IO_OPENAT2:
-		s->op_flags = 0;
-		s->off = (uintptr_t)op->addr2;
-		break;
-	case IO_STATX:
-		s->off = (uintptr_t)op->addr2;
-		break;
-	case IO_SPLICE:
-		s->addr = (uint64_t)op->off2;
-		s->off = (uint64_t)op->off;
-		s->splice_fd_in = op->fd2;
 		break;
 	case IO_LENT:
 	case IO_CALL:

@@ -167,60 +167,6 @@ static void files_read_and_write_at_offsets_and_at_the_position(void)
 	close(fd);
 }
 
-static void names_are_opened_and_looked_up(void)
-{
-	struct statx st;
-	struct io_op op;
-	uint64_t how[3] = { O_RDONLY, 0, 0 };
-
-	if (!R.ops->can(&R, IO_OPENAT)) {
-		op = mk(IO_OPENAT, AT_FDCWD, "/", 0);
-		CHECK_EQ(run_op(&op), REACTOR_READY);
-		return;
-	}
-	op = mk(IO_OPENAT, AT_FDCWD, "/proc/self/stat", 0);
-	op.flags = O_RDONLY | O_CLOEXEC;
-	CHECK(run_op(&op) >= 0);
-	CHECK(fcntl(op.res, F_GETFD) & FD_CLOEXEC);
-	close(op.res);
-	op = mk(IO_OPENAT2, AT_FDCWD, "/", sizeof(how));
-	op.addr2 = how;
-	CHECK(run_op(&op) >= 0);
-	close(op.res);
-	op = mk(IO_OPENAT, AT_FDCWD, "/no/such/thing", 0);
-	CHECK_EQ(run_op(&op), -ENOENT);
-	op = mk(IO_STATX, AT_FDCWD, "/", STATX_TYPE);
-	op.addr2 = &st;
-	CHECK_EQ(run_op(&op), 0);
-	CHECK(S_ISDIR(st.stx_mode));
-}
-
-static void splice_moves_bytes_between_pipes(void)
-{
-	struct io_op op;
-	char buf[8];
-	int a[2], b[2];
-
-	if (!R.ops->can(&R, IO_SPLICE))
-		return;
-	CHECK(!pipe(a) && !pipe(b));
-	op = mk(IO_SPLICE, b[1], NULL, 5);
-	op.fd2 = a[0];
-	submit(&op);
-	stays_pending(&op);
-	CHECK(reactor_peek_fd(&R, a[0]));
-	CHECK_EQ(write(a[1], "piped", 5), 5);
-	CHECK_EQ(wait_op(&op), 5);
-	CHECK_EQ(read(b[0], buf, 8), 5);
-	op = mk(IO_SPLICE, b[1], NULL, 5);
-	op.fd2 = a[0];
-	submit(&op);
-	stays_pending(&op);
-	CHECK_EQ(R.ops->cancel_fd(&R, a[0], -1), 1);
-	CHECK_EQ(wait_op(&op), -EBADF);
-	close(a[0]), close(a[1]), close(b[0]), close(b[1]);
-}
-
 static void poll_reports_what_was_asked(void)
 {
 	char name[] = "/tmp/uk-reactor-XXXXXX";
@@ -557,8 +503,6 @@ static void all(void)
 	RUN_ON(sockets_carry_bytes_both_ways);
 	RUN_ON(pipes_block_until_there_is_something);
 	RUN_ON(files_read_and_write_at_offsets_and_at_the_position);
-	RUN_ON(names_are_opened_and_looked_up);
-	RUN_ON(splice_moves_bytes_between_pipes);
 	RUN_ON(poll_reports_what_was_asked);
 	RUN_ON(accept_and_connect_meet);
 	RUN_ON(bad_fds_complete_with_ebadf);
