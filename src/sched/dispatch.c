@@ -722,9 +722,10 @@ void monitor_notice(void)
 		alarm_start(state);
 }
 
-/* vp is idle until timeout, and the monitor's alarm is set. If vp is the last one,
- * nothing is left to be watched. Stopped for a long sleep only, and seldom: the two
- * calls must cost less than the wake-ups of the monitor. */
+/* vp is idle for timeout ns (< 0: without a limit), and the monitor's alarm is set. If
+ * vp is the last one, nothing is left to be watched. The alarm is stopped only before a
+ * long sleep, and seldom, because to stop it and to set it again are two system calls,
+ * which must cost less than the wake-up of the monitor. */
 static COLD void alarm_stop(const struct uk_vp *vp, int64_t timeout)
 {
 	uint32_t armed = MONITOR_ARMED;
@@ -819,9 +820,9 @@ static COLD void flush_caches(struct uk_vp *vp)
 	memory_gave();
 }
 
-/* Should this pass poll the reactor before it looks for threads? Not if the last pass
- * ended with a poll. Nor if nothing is ready and, as it was last time, nothing will
- * have come: then one poll does for this pass, the one that sleeps. */
+/* Should this pass poll the reactor before it looks for threads? Not if idle has just
+ * polled it. Nor if nothing is ready and the last poll of idle slept: then the next one
+ * will probably sleep, too, and a poll before it would be a system call in vain. */
 static bool polls_first(struct uk_vp *vp)
 {
 	bool polled = vp->polled;

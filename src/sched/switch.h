@@ -116,9 +116,9 @@ INLINE void finish_switch(struct carrier *c)
 	}
 }
 
-/* Returns from. No register survives the switch, so from is read from memory after it.
- * A caller that uses the result has its own variable in a register before the switch.
- */
+/* Returns from, which it reads from memory after the switch, because no register
+ * survives that. So a caller should go on with the result: then the compiler can keep
+ * the caller's own variable in a register until the switch. */
 INLINE struct uk_thread *switch_raw(struct carrier *c, struct uk_thread *from,
 				    struct uk_thread *to, enum post action)
 {
