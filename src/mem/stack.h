@@ -40,10 +40,8 @@ struct stack_cache {
 
 void stack_cache_init(struct stack_cache *c);
 /* The lowest address of a stack of this kind, or NULL (out of memory). c may be NULL (a
- * foreign thread): the shared pool is used. *color gets an offset in bytes (multiple of
- * 64, < 1024) that depends on the stack; subtract it from the initial stack pointer, so
- * that the hot tops of many power-of-two stacks do not share one cache set. */
-void *stack_get(struct stack_cache *c, unsigned kind, unsigned *color);
+ * foreign thread): the shared pool is used. */
+void *stack_get(struct stack_cache *c, unsigned kind);
 /* top: where the thread began. What describes the free stack lies there, in a line that
  * is hot. */
 void stack_put_from(struct stack_cache *c, void *base, void *top, unsigned kind);

@@ -14,8 +14,7 @@
 
 #define SLAB_MOST 1024u /* stacks in a slab */
 
-/* Describes a free stack. It lies in the cache line where the next thread starts (below
- * the colour). */
+/* Describes a free stack. It lies in the cache line where the next thread starts. */
 struct idle {
 	struct mag_node node;
 	void *base;

@@ -108,9 +108,8 @@ static void give_stack(struct uk_vp *vp, struct uk_thread *t, void *stack)
 bool thread_prepare(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t)
 {
 	size_t size = thread_stack_size(t);
-	unsigned color = 0;
 	char *stack = t->kind_of_stack
-			  ? stack_get(vp ? &vp->stacks : NULL, t->kind_of_stack, &color)
+			  ? stack_get(vp ? &vp->stacks : NULL, t->kind_of_stack)
 			  : t->stack;
 
 	if (unlikely(!stack))
@@ -128,8 +127,8 @@ bool thread_prepare(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t)
 	san_create(&t->san, stack, size);
 #endif
 	/* relaxed: runq_foresee may read it at the same time */
-	store_relaxed(&t->sp, arch_context_init(stack + size - color, thread_main, t,
-						t->timer.token));
+	store_relaxed(&t->sp,
+		      arch_context_init(stack + size, thread_main, t, t->timer.token));
 	return true;
 }
 

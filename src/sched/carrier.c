@@ -503,8 +503,8 @@ static void carrier_again(void *arg)
  * needs new ones. False: no memory. */
 COLD bool carrier_renew(struct carrier *c)
 {
-	unsigned order = stack_order(CARRIER_STACK), color;
-	char *stack = stack_get(NULL, order, &color);
+	unsigned order = stack_order(CARRIER_STACK);
+	char *stack = stack_get(NULL, order);
 	void *tp = stack ? tls_get(NULL, stack, CARRIER_STACK) : NULL;
 
 	if (!tp)
@@ -513,8 +513,8 @@ COLD bool carrier_renew(struct carrier *c)
 	c->tp = tp;
 	c->self_slot = tls_address_in(tp, thread_self_slot());
 	*c->self_slot = &c->disp;
-	c->disp.sp = arch_context_init(stack + CARRIER_STACK - color, carrier_again, c,
-				       arch_fp_env());
+	c->disp.sp =
+	    arch_context_init(stack + CARRIER_STACK, carrier_again, c, arch_fp_env());
 	c->renew = false;
 	return true;
 }

@@ -94,16 +94,14 @@ static void only_the_guard_faults(void)
 {
 	for (unsigned order = STACK_MIN_ORDER; order <= 23; order++) {
 		struct stack_cache c;
-		unsigned color;
 		size_t size = (size_t)1 << order;
 
 		stack_cache_init(&c);
 		for (int i = 0; i < 40; i++) {
-			char *s = stack_get(&c, order, &color);
+			char *s = stack_get(&c, order);
 			bool none = !strcmp(stack_guard_kind(), "none");
 
 			CHECK(s);
-			CHECK(color < 1024 && color % 64 == 0);
 			CHECK(!faults(s + size - 1));
 			CHECK(!faults(s));
 			found = 0;
@@ -119,10 +117,9 @@ static void only_the_guard_faults(void)
 
 static void only_guards_are_found(void)
 {
-	unsigned color;
 	void *base;
 	size_t size;
-	char *s = stack_get(NULL, ORDER, &color);
+	char *s = stack_get(NULL, ORDER);
 	int local;
 
 	CHECK(!stack_find_guard(s, &base, &size));
@@ -136,20 +133,19 @@ static void only_guards_are_found(void)
 static void the_stack_freed_last_is_reused_first(void)
 {
 	struct stack_cache c;
-	unsigned color;
 	void *s[200];
 
 	stack_cache_init(&c);
 	for (int i = 0; i < 200; i++)
-		s[i] = stack_get(&c, ORDER, &color);
+		s[i] = stack_get(&c, ORDER);
 	for (int i = 0; i < 200; i++)
 		stack_put(&c, s[i], ORDER);
 	for (int i = 199; i >= 0; i--)
-		CHECK(stack_get(&c, ORDER, &color) == s[i]);
+		CHECK(stack_get(&c, ORDER) == s[i]);
 	for (int i = 0; i < 200; i++)
 		stack_put(NULL, s[i], ORDER);
 	for (int i = 199; i >= 199 - 8; i--)
-		CHECK(stack_get(NULL, ORDER, &color) == s[i]);
+		CHECK(stack_get(NULL, ORDER) == s[i]);
 	for (int i = 199; i >= 199 - 8; i--)
 		stack_put(NULL, s[i], ORDER);
 }
@@ -157,20 +153,19 @@ static void the_stack_freed_last_is_reused_first(void)
 static void pool_serves_other_caches_before_new_stacks(void)
 {
 	struct stack_cache a, b;
-	unsigned color;
 	static void *s[1000];
 	uint64_t made;
 
 	stack_cache_init(&a);
 	stack_cache_init(&b);
 	for (int i = 0; i < 1000; i++)
-		s[i] = stack_get(&a, ORDER, &color);
+		s[i] = stack_get(&a, ORDER);
 	for (int i = 0; i < 1000; i++)
 		stack_put(&a, s[i], ORDER);
 	stack_cache_flush(&a);
 	made = stack_mapped();
 	for (int i = 0; i < 1000; i++)
-		CHECK((s[i] = stack_get(&b, ORDER, &color)));
+		CHECK((s[i] = stack_get(&b, ORDER)));
 	CHECK_EQ(stack_mapped(), made);
 	CHECK_EQ(b.maps, 0);
 	CHECK_EQ(b.reuses, 1000);
@@ -179,24 +174,9 @@ static void pool_serves_other_caches_before_new_stacks(void)
 	stack_cache_flush(&b);
 }
 
-static void colours_use_sixteen_cache_lines(void)
-{
-	unsigned seen = 0, color;
-	static void *s[256];
-
-	for (int i = 0; i < 256; i++) {
-		s[i] = stack_get(NULL, 18, &color);
-		seen |= 1u << color / 64;
-	}
-	CHECK_EQ(seen, 0xffff);
-	for (int i = 0; i < 256; i++)
-		stack_put(NULL, s[i], 18);
-}
-
 static void trim_keeps_what_is_above_sp(void)
 {
-	unsigned color;
-	char *s = stack_get(NULL, 21, &color);
+	char *s = stack_get(NULL, 21);
 	size_t size = (size_t)1 << 21, rss;
 
 	memset(s, 7, size);
@@ -216,10 +196,9 @@ static char *crowd[CROWD];
 
 static void fill(unsigned kind)
 {
-	unsigned color;
 
 	for (int i = 0; i < CROWD; i++) {
-		CHECK((crowd[i] = stack_get(NULL, kind, &color)));
+		CHECK((crowd[i] = stack_get(NULL, kind)));
 		memset(crowd[i], 1, stack_size(kind));
 	}
 }
@@ -233,7 +212,6 @@ static void empty(unsigned kind)
 static void memory_of_unused_stacks_is_returned(void)
 {
 	size_t before, rss;
-	unsigned color;
 
 	keep();
 	before = status_kb("Rss");
@@ -246,7 +224,7 @@ static void memory_of_unused_stacks_is_returned(void)
 	CHECK(status_kb("Rss") < before + (UK_ASAN ? 30000 : 1000)); /* the shadow
 								      * memory stays */
 	for (int i = 0; i < CROWD; i++) {
-		CHECK((crowd[i] = stack_get(NULL, 15, &color)));
+		CHECK((crowd[i] = stack_get(NULL, 15)));
 		CHECK_EQ(crowd[i][32767], 0);
 		if (i % 100 == 0 && strcmp(stack_guard_kind(), "none"))
 			CHECK(faults(crowd[i] - 1) && faults(crowd[i] - PAGE));
@@ -275,7 +253,6 @@ static void memory_of_needed_stacks_stays(void)
  * not unmapped. The memory of the one in use is not touched. */
 static void cold_stacks_do_not_affect_others_in_the_slab(void)
 {
-	unsigned color;
 
 	fill(15);
 	for (int i = 0; i < CROWD; i++)
@@ -287,7 +264,7 @@ static void cold_stacks_do_not_affect_others_in_the_slab(void)
 			CHECK_EQ(crowd[i][k], 1);
 	for (int i = 0; i < CROWD; i++)
 		if (i % 50) {
-			CHECK((crowd[i] = stack_get(NULL, 15, &color)));
+			CHECK((crowd[i] = stack_get(NULL, 15)));
 			CHECK_EQ(crowd[i][stack_size(15) - 1], 0);
 			crowd[i][stack_size(15) - 1] = 1;
 		}
@@ -317,13 +294,12 @@ static void a_guard_is_at_least_as_large_as_requested(void)
 		1, 4096, 4097, 65536, 100000, 1 << 20, 16 << 20
 	};
 	bool none = !strcmp(stack_guard_kind(), "none");
-	unsigned color;
 	void *base;
 	size_t size;
 
 	for (size_t i = 0; i < array_size(sizes); i++) {
 		unsigned kind = stack_kind(30000, sizes[i]);
-		char *s = stack_get(NULL, kind, &color), *next;
+		char *s = stack_get(NULL, kind), *next;
 
 		CHECK(s);
 		CHECK_EQ(stack_size(kind), 32768);
@@ -357,14 +333,13 @@ static void stack_order_is_the_smallest_that_fits(void)
 	CHECK_EQ(stack_order((size_t)1 << 32), 33);
 	CHECK_EQ(stack_order(((size_t)1 << STACK_MAX_ORDER) + 1), 0);
 	CHECK_EQ(stack_order(SIZE_MAX), 0);
-	CHECK(!stack_get(NULL, STACK_MIN_ORDER - 1, &(unsigned){ 0 }));
-	CHECK(!stack_get(NULL, STACK_MAX_ORDER + 1, &(unsigned){ 0 }));
+	CHECK(!stack_get(NULL, STACK_MIN_ORDER - 1));
+	CHECK(!stack_get(NULL, STACK_MAX_ORDER + 1));
 }
 
 static void guard_survives_fork(void)
 {
-	unsigned color;
-	char *s = stack_get(NULL, ORDER, &color);
+	char *s = stack_get(NULL, ORDER);
 	int status;
 	pid_t pid;
 
@@ -383,7 +358,6 @@ static void guard_survives_fork(void)
 static void locked_memory_has_guards_too(void)
 {
 	bool none = !strcmp(stack_guard_kind(), "none");
-	unsigned color;
 	char *s;
 
 	struct rlimit rl;
@@ -394,7 +368,7 @@ static void locked_memory_has_guards_too(void)
 	/* locked memory refuses guard markers (MADV_GUARD_INSTALL) */
 	if (mlockall(MCL_FUTURE | MCL_ONFAULT))
 		return;
-	s = stack_get(NULL, 24, &color);
+	s = stack_get(NULL, 24);
 	munlockall();
 	CHECK(s);
 	CHECK(faults(s - 1) == !none);
@@ -407,15 +381,14 @@ static void what_is_locked_is_not_reserved_ahead(void)
 	enum { BIG = 22 };
 	size_t kb = 1024 << (BIG - 20), size;
 	char *s, *t;
-	unsigned color;
 
-	CHECK((s = stack_get(NULL, BIG, &color)));
+	CHECK((s = stack_get(NULL, BIG)));
 	s[0] = 42;
 	size = status_kb("VmSize");
 	stack_lock_all();
 	CHECK(status_kb("VmSize") < size - 8 * kb);
 	size = status_kb("VmSize");
-	CHECK((t = stack_get(NULL, BIG, &color)));
+	CHECK((t = stack_get(NULL, BIG)));
 	CHECK(status_kb("VmSize") < size + 2 * kb);
 	stack_locked_all();
 	CHECK(s[0] == 42 && !faults(s) && !faults(t));
@@ -431,11 +404,10 @@ static void free_stacks_leave_the_address_space(void)
 	enum { BIG = 24, MANY = 100, ALONE = 16 };
 	size_t kb = 1024 << (BIG - 20), size;
 	char *s[MANY];
-	unsigned color;
 
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < MANY; i++)
-			CHECK((s[i] = stack_get(NULL, BIG, &color)));
+			CHECK((s[i] = stack_get(NULL, BIG)));
 		s[0][PAGE] = 42;
 		size = status_kb("VmSize");
 		for (int i = 1; i < MANY; i++)
@@ -457,7 +429,7 @@ static void *churn(void *arg)
 {
 	struct stack_cache c;
 	void *mine[150];
-	unsigned seed = (unsigned)(uintptr_t)arg, color;
+	unsigned seed = (unsigned)(uintptr_t)arg;
 
 	stack_cache_init(&c);
 	for (int round = 0; round < 1500; round++) {
@@ -466,7 +438,7 @@ static void *churn(void *arg)
 		for (int i = 0; i < n; i++) {
 			uint64_t *mark;
 
-			mine[i] = stack_get(seed & 1 ? &c : NULL, ORDER, &color);
+			mine[i] = stack_get(seed & 1 ? &c : NULL, ORDER);
 			CHECK(mine[i]);
 			mark = (void *)((char *)mine[i] + SIZE / 2);
 			if (xchg_acq_rel(mark, 1))
@@ -507,14 +479,13 @@ static void rationed_stacks_keep_little_memory(void)
 	size_t size = status_kb("VmSize");
 	struct stack_cache c;
 	void *s[MANY];
-	unsigned color;
 
 	if (!strcmp(stack_guard_kind(), "PROT_NONE"))
 		return; /* the process may make no more mappings at this point */
 	stack_ration();
 	stack_cache_init(&c);
 	for (int i = 0; i < MANY; i++)
-		CHECK((s[i] = stack_get(&c, BIG, &color)));
+		CHECK((s[i] = stack_get(&c, BIG)));
 	for (int i = 0; i < MANY; i++)
 		stack_put(&c, s[i], BIG);
 	CHECK(status_kb("VmSize") <= size + (64 << 10));
@@ -527,7 +498,7 @@ static void many_guards_are_installed_by_few_calls(void)
 	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct iovec v = { page, PAGE };
-	unsigned kind = stack_kind(16384, 16384), color, calls = 0;
+	unsigned kind = stack_kind(16384, 16384), calls = 0;
 	uint64_t before;
 
 	CHECK(page != MAP_FAILED);
@@ -538,12 +509,12 @@ static void many_guards_are_installed_by_few_calls(void)
 	}
 	munmap(page, PAGE);
 	for (int i = 0; i < 500; i++)
-		CHECK(stack_get(NULL, kind, &color));
+		CHECK(stack_get(NULL, kind));
 	for (int i = 0; i < 160; i++) {
 		char *s;
 
 		before = stack_mapped();
-		s = stack_get(NULL, kind, &color);
+		s = stack_get(NULL, kind);
 		CHECK(s);
 		calls += stack_mapped() != before;
 		CHECK(faults(s - stack_guard_size(kind)));
@@ -557,18 +528,17 @@ static void many_guards_are_installed_by_few_calls(void)
 static void a_million_stacks_need_no_tuning(void)
 {
 	struct stack_cache c;
-	unsigned color;
 	size_t n, rss = status_kb("Rss"), pt = status_kb("VmPTE");
 	uint64_t before = stack_mapped();
 
 	if (strcmp(stack_guard_kind(), "MADV_GUARD_INSTALL") != 0)
 		return;
 	stack_cache_init(&c);
-	while (stack_get(NULL, ORDER, &color))
+	while (stack_get(NULL, ORDER))
 		if (stack_mapped() - before >= 1000)
 			break; /* no stacks are left to reuse */
 	for (n = 0; n < 1000000; n++)
-		if (!stack_get(&c, ORDER, &color))
+		if (!stack_get(&c, ORDER))
 			break;
 	CHECK_EQ(n, 1000000);
 	printf("1,000,000 stacks of 16 KiB: resident +%zu KiB, page tables +%zu KiB\n",
@@ -579,13 +549,12 @@ static void a_million_stacks_need_no_tuning(void)
 static void prot_none_guards_end_in_null_and_a_hint(void)
 {
 	struct stack_cache c;
-	unsigned color;
 	size_t n = 0;
 
 	if (strcmp(stack_guard_kind(), "PROT_NONE") != 0)
 		return;
 	stack_cache_init(&c);
-	while (n < 70000 && stack_get(&c, ORDER, &color))
+	while (n < 70000 && stack_get(&c, ORDER))
 		n++;
 	printf("%zu stacks with PROT_NONE guards\n", n);
 	CHECK(n < 70000);
@@ -595,18 +564,17 @@ static void prot_none_guards_end_in_null_and_a_hint(void)
 static void a_full_address_space_gives_null(void)
 {
 	struct rlimit rl, old;
-	unsigned color;
 	size_t n = 0;
 
 	getrlimit(RLIMIT_AS, &old);
 	rl = old;
 	rl.rlim_cur = (status_kb("VmSize") << 10) + (100 << 20);
 	setrlimit(RLIMIT_AS, &rl);
-	while (n < 100000 && stack_get(NULL, 20, &color))
+	while (n < 100000 && stack_get(NULL, 20))
 		n++;
 	setrlimit(RLIMIT_AS, &old);
 	CHECK(n >= 60 && n <= 200); /* it also uses slabs smaller than the usual ones */
-	CHECK(stack_get(NULL, 20, &color));
+	CHECK(stack_get(NULL, 20));
 }
 
 static int all(void)
@@ -616,7 +584,6 @@ static int all(void)
 	RUN(only_guards_are_found);
 	RUN(the_stack_freed_last_is_reused_first);
 	RUN(pool_serves_other_caches_before_new_stacks);
-	RUN(colours_use_sixteen_cache_lines);
 	RUN(trim_keeps_what_is_above_sp);
 	RUN(memory_of_unused_stacks_is_returned);
 	RUN(memory_of_needed_stacks_stays);

@@ -52,17 +52,16 @@ static struct fiber *fiber_make(struct tls_cache *c, void (*fn)(void *), void *a
 {
 	struct fiber *f = calloc(1, sizeof(*f));
 	size_t size = (size_t)1 << ORDER;
-	unsigned color;
 
 	CHECK(f);
 	f->fn = fn;
 	f->arg = arg;
-	f->stack = stack_get(NULL, ORDER, &color);
+	f->stack = stack_get(NULL, ORDER);
 	CHECK(f->stack);
 	f->tp = tls_get(c, f->stack, size);
 	CHECK(f->tp);
-	f->sp = arch_context_init((char *)f->stack + size - color, fiber_main, f,
-				  arch_fp_env());
+	f->sp =
+	    arch_context_init((char *)f->stack + size, fiber_main, f, arch_fp_env());
 	*(struct fiber **)tls_address_in(f->tp, &self) = f;
 	return f;
 }

@@ -764,7 +764,7 @@ static size_t rss_kb(void)
 
 static void a_hundred_thousand_blocks_take_little_memory(void)
 {
-	unsigned n = harvest() ? 10000 : 100000, color;
+	unsigned n = harvest() ? 10000 : 100000;
 	void **tp = calloc(n, sizeof(*tp)), **stack = calloc(n, sizeof(*stack));
 	size_t before = rss_kb(), with_blocks, size = (size_t)1 << 14;
 
@@ -772,7 +772,7 @@ static void a_hundred_thousand_blocks_take_little_memory(void)
 	memset(tp, 0, n * sizeof(*tp));
 	memset(stack, 0, n * sizeof(*stack));
 	for (unsigned i = 0; i < n; i++) {
-		stack[i] = stack_get(NULL, 14, &color);
+		stack[i] = stack_get(NULL, 14);
 		CHECK(stack[i]);
 		tp[i] = tls_get(NULL, stack[i], size);
 		CHECK(tp[i]);

@@ -28,9 +28,8 @@ static void recycle_block_of_pool(void)
 
 static void recycle_stack(void)
 {
-	unsigned color;
 
-	stack_put(&stacks, stack_get(&stacks, 18, &color), 18);
+	stack_put(&stacks, stack_get(&stacks, 18), 18);
 }
 
 static struct slab objects;
@@ -58,7 +57,6 @@ static void measure(const char *what, void (*fn)(void))
 
 static void measure_cold(void)
 {
-	unsigned color;
 	int64_t t = sys_now();
 	char **s = calloc(NEW, sizeof(*s));
 
@@ -68,7 +66,7 @@ static void measure_cold(void)
 	printf("%-28s %8.1f ns\n", "new block", (double)(sys_now() - t) / NEW);
 	t = sys_now();
 	for (int i = 0; i < NEW; i++)
-		s[i] = stack_get(&stacks, 18, &color);
+		s[i] = stack_get(&stacks, 18);
 	printf("%-28s %8.1f ns\n", "new stack, not touched",
 	       (double)(sys_now() - t) / NEW);
 	t = sys_now();
