@@ -57,6 +57,9 @@ static int make_net_set(void)
 	has = rc ? rc : uk_vpset_sqpoll(net_set);
 	if (rc == 0 && has < 0)
 		say("no network processor: %s; continuing without it", strerror(-has));
+	else if (rc == 0 && !cfg.quiet)
+		say("note: --mode=net keeps network work off the CPUs of the program, but "
+		    "--mode=uk serves more requests with the same CPUs");
 	return rc;
 }
 

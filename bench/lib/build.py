@@ -89,6 +89,12 @@ def cargo(package):
             "--target-dir", os.path.join(OUT, "cargo"), "-p", package]
 
 
+def net_echo(connections):
+    return (f"{B}/net-echo-{connections}", ["net/echo.c", "lib/bench.h"],
+            lambda t: gcc(t, f"{BENCH}/net/echo.c", f"-L{runtime()}", "-lukthreads",
+                          f"-Wl,-rpath,{runtime()}", f"-DCONNECTIONS={connections}"), None)
+
+
 B = os.path.join(OUT, "bin")
 WORKLOADS = ["micro/workloads.c", "micro/api_cells.h", "lib/bench.h"]
 # name: (file made, sources, command, what must be installed)
@@ -135,9 +141,8 @@ RULES = {
                        ["async/proxy_liburing.c", "async/proxy.h", "lib/bench.h"],
                        lambda t: gcc(t, f"{BENCH}/async/proxy_liburing.c", "-luring"),
                        liburing),
-    "net-echo": (f"{B}/net-echo", ["net/echo.c", "lib/bench.h"],
-                 lambda t: gcc(t, f"{BENCH}/net/echo.c", f"-L{runtime()}", "-lukthreads",
-                               f"-Wl,-rpath,{runtime()}"), None),
+    "net-echo": net_echo(32),
+    "net-echo-512": net_echo(512),
     "act-nptl": (f"{B}/act-nptl", ["act/act.c", "lib/bench.h"],
                  lambda t: gcc(t, f"{BENCH}/act/act.c", "-DKERNEL_THREADS"), None),
     "echo": (f"{B}/echo", ["posix/echo.c", "lib/bench.h"],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workload net-echo: 256 bytes echoed on 32 connections over a veth, with one request
-in flight on each, or 20,000 a second. The servers are: one kernel thread for each
+in flight on each, or 20,000 a second; and on 512, where a network processor always has
+work, so that its CPU time is what a request costs it. The servers are: one kernel thread for each
 connection; epoll in one thread; a user thread for each connection on one vp (uk); the
 same with sockets on a reactive vp (net); and the rungs of `uk net`: a network processor
 (sqpoll), whose completions an idle vp collects in batches of up to 32, or after 100 us
@@ -38,19 +39,21 @@ METRICS = {
 def echo(q):
     n = 20_000 if q else 50_000
     metrics = {m: (text, unit, None) for m, (text, unit) in METRICS.items()}
-    return [case(what, 1, "echo", (n, rate), n, metrics, cpus=2)
-            for what, rate in (("closed loop", 0), ("20,000/s", 20_000))]
+    return [case(what, 1, program, (n, rate), n, metrics, cpus=2)
+            for what, program, rate in (
+                ("closed loop", "net-echo", 0), ("20,000/s", "net-echo", 20_000),
+                ("512 connections, closed loop", "net-echo-512", 0))]
 
 
 WORKLOADS = {
-    "net-echo": (echo, "256 bytes on 32 connections over a veth: what each server and CPU pays"),
+    "net-echo": (echo, "256 bytes on 32 or 512 connections over a veth: what each server and CPU pays"),
 }
 
 
 def one_run(system, c, figures):
     how = "uk" if system in ("threaded", "rps") else system
     words = ["python3", "-B", os.path.join(build.BENCH, "net", "veth.py"),
-             build.program("net-echo"), build.built("uk"), how, RUNGS[system],
+             build.program(c.program), build.built("uk"), how, RUNGS[system],
              *map(str, c.args)]
     env = {"UK_VPS": "1", "LD_LIBRARY_PATH": build.runtime()}
     values, _ = harness.run_program(words, env, c.check, 180)

@@ -53,3 +53,14 @@ def a_cpu_that_is_not_there_is_done_without(t):
     s = t.server('--net-cpu=1023')
     equal(s.get('/').status, 200)
     equal(pollers(s.proc.pid), {})
+
+
+@test()
+def it_says_that_another_mode_serves_more(t):
+    if t.mode != 'net':
+        raise Skip('no network processor in this mode')
+    s = t.server()
+    equal(s.get('/').status, 200)
+    there = bool(pollers(s.proc.pid))
+    s.stop()
+    equal('--mode=uk serves more' in ''.join(s.err), there)
