@@ -124,6 +124,28 @@ def must_be_allowed(system, n):
             raise Ended(f"{name} allows {most:,} of them")
 
 
+def variant(name, n, metric):
+    return f"{n:,} threads{CURVES[name].metrics[metric][0]}"
+
+
+def points(rows, name, metric, sizes):
+    """{system: {size: median}}, in the order of the systems; rows: Figures.rows()"""
+    unit = CURVES[name].metrics[metric][1]
+    medians = {(x["variant"], x["system"]): x["median"] for x in rows if x["unit"] == unit}
+    got = {}
+    for system in micro.SYSTEMS:
+        for n in sizes:
+            v = medians.get((variant(name, n, metric), system))
+            if v is not None:
+                got.setdefault(system, {})[n] = v
+    return got
+
+
+def title(name, metric):
+    suffix, unit = CURVES[name].metrics[metric]
+    return f"{name}: {CURVES[name].text}{suffix}, {unit}"
+
+
 class Run:
     """One curve of all systems."""
 
@@ -133,9 +155,6 @@ class Run:
         self.memory = Memory()
         self.ended = {}  # system: (size, why)
         self.stopped = False
-
-    def variant(self, n, metric):
-        return f"{n:,} threads{self.curve.metrics[metric][0]}"
 
     def once(self, _, system, n):
         """One figure; a curve that has ended stays ended."""
@@ -158,30 +177,13 @@ class Run:
         case = micro.case(f"{n:,} threads", 1, program, args, c.check(n, turns), {})
         values, notes = micro.measure(system, case, LIMIT_S)
         for metric, (_, unit) in c.metrics.items():
-            self.figures.add(self.variant(n, metric), system, unit, values[metric])
+            self.figures.add(variant(self.name, n, metric), system, unit, values[metric])
         for note in notes:
             self.figures.absent(system, case.variant, note)
 
-    def points(self, metric):
-        """{system: {size: median}}, in the order of the systems."""
-        unit, rows = self.curve.metrics[metric][1], self.figures.rows()
-        medians = {(x["variant"], x["system"]): x["median"] for x in rows
-                   if x["unit"] == unit}
-        got = {}
-        for system in micro.SYSTEMS:
-            for n in self.sizes:
-                v = medians.get((self.variant(n, metric), system))
-                if v is not None:
-                    got.setdefault(system, {})[n] = v
-        return got
-
-    def title(self, metric):
-        suffix, unit = self.curve.metrics[metric]
-        return f"{self.name}: {self.curve.text}{suffix}, {unit}"
-
 
 def run(figures, name, sizes, runs, quick, only):
-    """Measures all sizes of a curve; returns what show() and plot() take."""
+    """Measures all sizes of a curve; returns what show() takes."""
     r = Run(figures, name, sizes, quick)
     # If it is stopped half-way, what was measured is still shown.
     try:
@@ -206,8 +208,8 @@ def grows_by(line):
 
 def table(r, metric):
     """Markdown: a line for each size, the best figure in bold."""
-    lines = r.points(metric)
-    print(f"\n{r.title(metric)}\n")
+    lines = points(r.figures.rows(), r.name, metric, r.sizes)
+    print(f"\n{title(r.name, metric)}\n")
     print("| threads | " + " | ".join(lines) + " |")
     print("|---" * (len(lines) + 1) + "|")
     for n in r.sizes:
@@ -225,9 +227,9 @@ def show(r):
     r.figures.say_gone()
 
 
-# --- the picture -------------------------------------------------------------------------
+# --- the pictures ------------------------------------------------------------------------
 
-STYLE = """set terminal svg size 900,600 background "white" font "sans,13"
+STYLE = """set terminal svg size 700,420 background "white" font "sans,12"
 set output {out}
 set title {title} noenhanced
 set xlabel "threads"
@@ -235,6 +237,8 @@ set ylabel {unit} noenhanced
 set logscale xy
 set format x "10^{{%L}}"
 set grid
+unset mxtics
+unset mytics
 set key outside right center
 """
 
@@ -244,12 +248,11 @@ def quoted(text):
     return json.dumps(text, ensure_ascii=False)
 
 
-def commands(r, metric, out, busy):
+def commands(rows, name, metric, out):
     """The gnuplot script, data included."""
-    lines = r.points(metric)
-    title = "\n".join(filter(None, (r.title(metric), busy)))
-    text = STYLE.format(out=quoted(out), title=quoted(title),
-                        unit=quoted(r.curve.metrics[metric][1]))
+    lines = points(rows, name, metric, SIZES)
+    text = STYLE.format(out=quoted(out), title=quoted(title(name, metric)),
+                        unit=quoted(CURVES[name].metrics[metric][1]))
     for i, line in enumerate(lines.values()):
         text += f"$d{i} << END\n" + "".join(f"{n} {v}\n" for n, v in line.items()) + "END\n"
     # Our systems are drawn thick.
@@ -258,22 +261,17 @@ def commands(r, metric, out, busy):
         for i, s in enumerate(lines)) + "\n"
 
 
-def plot(r, busy):
-    """Draws a picture for each metric, in bench/out/curve; busy: words that it must
-    contain."""
-    try:
-        gnuplot = build.which("gnuplot", "gnuplot-nox")
-    except build.Missing as why:
-        harness.say(f"no pictures: {why}")
-        return
-    folder = os.path.join(build.OUT, "curve")
-    os.makedirs(folder, exist_ok=True)
-    for metric in r.curve.metrics:
-        if not r.points(metric):
-            continue
-        suffix = "" if len(r.curve.metrics) == 1 else f"-{metric}"
-        out = os.path.join(folder, f"{r.name}{suffix}.svg")
-        done = subprocess.run([gnuplot], input=commands(r, metric, out, busy), text=True,
-                              check=False)
-        harness.say(f"no picture: gnuplot ended with {done.returncode}" if done.returncode
-                    else f"wrote {os.path.relpath(out, build.ROOT)}")
+def draw(rows):
+    """Draws the curve of a JSON file into bench/plots, a picture for each metric; returns
+    how many. Other files, and a curve of a busy machine, have none."""
+    name = rows[0]["workload"].removeprefix("curve-") if rows else ""
+    busy = any(r["variant"] == "the machine" and r["median"] > harness.Others.QUIET for r in rows)
+    if busy or name not in CURVES or "--quick" in rows[0].get("command", ""):
+        return 0
+    for metric in CURVES[name].metrics:
+        suffix = "" if len(CURVES[name].metrics) == 1 else f"-{metric}"
+        out = os.path.join(build.BENCH, "plots", f"{name}{suffix}.svg")
+        os.makedirs(os.path.dirname(out), exist_ok=True)
+        subprocess.run([build.which("gnuplot", "gnuplot-nox")], text=True, check=True,
+                       input=commands(rows, name, metric, out))
+    return len(CURVES[name].metrics)

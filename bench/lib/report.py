@@ -6,7 +6,8 @@
 Its first cell (the words after bench/run, and what is measured) says which figures it shows. A row
 for which the files have figures is replaced. All other lines stay: headings, notes, and rows that
 the files don't have. A row that was deleted is not made again, so the page decides what it shows;
-only a workload without any row gets all of its rows, at the end of the page.
+only a workload without any row gets all of its rows, at the end of the page. The curves are also
+drawn, in bench/plots.
 """
 import glob
 import json
@@ -15,6 +16,7 @@ import re
 import time
 
 import build
+import curve
 from harness import Others, higher_is_better, is_peer, say, shown
 from micro import ALIASES
 
@@ -49,13 +51,18 @@ def line(first, values, unit, target, measured):
                               target, measured]) + " |"
 
 
-def figures_of(path):
-    """{command: {first cell: (values, unit, target, measured)}} of one file."""
+def rows_of(path):
     with open(path, encoding="utf-8") as f:
         rows = json.load(f)
-    if not isinstance(rows, list):
-        say(f"{path}: left out, it has no rows of systems side by side")
-        return {}
+    if isinstance(rows, list):
+        return rows
+    say(f"{path}: left out, it has no rows of systems side by side")
+    return []
+
+
+def figures_of(path):
+    """{command: {first cell: (values, unit, target, measured)}} of one file."""
+    rows = rows_of(path)
     day = time.strftime("%F", time.localtime(os.path.getmtime(path)))
     others = next((r["median"] for r in rows if r["variant"] == "the machine"), 0)
     busy = f", others {others:.0f} % of the machine" if others > Others.QUIET else ""
@@ -107,5 +114,6 @@ def write(paths):
         page, replaced, added, left = update(f.read(), paths)
     with open(PAGE, "w", encoding="utf-8") as f:
         f.write(page)
-    return (f"{os.path.relpath(PAGE, build.ROOT)}: rows replaced: {replaced}; added at the end: "
+    drawn = sum(curve.draw(rows_of(path)) for path in files(paths))
+    return (f"{os.path.relpath(PAGE, build.ROOT)}: curves drawn: {drawn}; rows replaced: {replaced}; added at the end: "
             f"{added}; in the files, but not on the page: {left}")
