@@ -5,7 +5,9 @@
  * polls anyway. TASKRUN_FLAG, so that a poll that does not sleep sees in shared memory
  * whether the kernel has anything for it (if not, it makes no system call). Not
  * SINGLE_ISSUER or DEFER_TASKRUN, which bind the ring to one kernel thread: a vp moves
- * between kernel threads. That has three consequences:
+ * between kernel threads, and what waits in a ring must not wait for the one that it
+ * left. (Tried on a vp that stayed on its kernel thread: 0, 8 and 10 % less CPU for a
+ * web request at 100, 1,000 and 10,000 connections.) That has three consequences:
  * - The kernel completes an op in the context of the kernel thread that submitted it.
  *   If that thread sleeps interruptibly (a parked spare), the kernel wakes it for this.
  *   If it computes in user space, it completes the op at its next kernel entry, at the
