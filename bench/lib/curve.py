@@ -268,10 +268,14 @@ def draw(rows):
     busy = any(r["variant"] == "the machine" and r["median"] > harness.Others.QUIET for r in rows)
     if busy or name not in CURVES or "--quick" in rows[0].get("command", ""):
         return 0
+    try:
+        gnuplot = build.which("gnuplot", "gnuplot-nox")
+    except build.Missing as why:
+        harness.say(f"no pictures: {why}")
+        return 0
     for metric in CURVES[name].metrics:
         suffix = "" if len(CURVES[name].metrics) == 1 else f"-{metric}"
         out = os.path.join(build.BENCH, "plots", f"{name}{suffix}.svg")
         os.makedirs(os.path.dirname(out), exist_ok=True)
-        subprocess.run([build.which("gnuplot", "gnuplot-nox")], text=True, check=True,
-                       input=commands(rows, name, metric, out))
+        subprocess.run([gnuplot], input=commands(rows, name, metric, out), text=True, check=True)
     return len(CURVES[name].metrics)
