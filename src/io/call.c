@@ -10,8 +10,8 @@
  * mark. After either, the thread may be on another vp.
  *
  * Runs on the calling thread's stack, between rt_enter and rt_exit.
- * Rejected: the mark around io_try, too (a carrier that is preempted there for 20 us
- * would lose its vp).
+ * Rejected: the mark around io_try, too (the monitor would ask /proc about each carrier
+ * that is preempted there).
  */
 #include "io/io.h"
 

@@ -6,7 +6,7 @@
  *   SAMPLES  the monitor's samples alone (monitor.c): a block is seen within one to two
  *            periods
  *   PERF     the kernel tells (perf.c), within some ten microseconds; samples go on,
- *            once a millisecond, for hogs and for blocks that no event reported
+ *            every 4 ms, for hogs and for blocks that no event reported
  *
  *   OFF      stays
  *   SAMPLES  --OFTEN blocks in a second; it starts----------------------> PERF

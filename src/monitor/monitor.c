@@ -6,18 +6,21 @@
  * run one thread all that time. What that thread does decides:
  *
  *   inside the runtime (in_rt)            nothing: it will be out in microseconds
- *   inside a bracketed call (mark)        blocked after MARK_NS
- *   no CPU time used, /proc says asleep   blocked after BLOCK_NS
+ *   inside a marked call, asleep          blocked after MARK_NS
+ *   no CPU time used, asleep              blocked after BLOCK_NS
  *   CPU time used                         a hog after a slice (its set's) of it
+ *
+ * Asleep is what /proc says. A carrier that was preempted is not, inside a marked call
+ * or outside: another carrier would be preempted as well. (When marked ones were taken
+ * unasked, Apache's eleven processes on one CPU served a quarter less: bench/run
+ * posix-apache --sizes 10000.)
  *
  * A thread whose calls all complete at once never switches, but each call is a sign of
  * life. If one has completed since the last look, the thread has not slept since, and
  * /proc is not asked (279 opens in 2 s for a proxy that copies by 4 KiB, now 3). Its
  * CPU time still counts.
  *
- * A slice is CPU time: a carrier that was preempted on a busy machine has not computed,
- * and another carrier would be preempted as well. Where the kernel refuses that clock,
- * /proc alone decides.
+ * A slice is CPU time. Where the kernel refuses that clock, /proc alone decides.
  *
  * A program can have the kernel end a carrier (by a raw exit call of that kernel
  * thread). To the look it seems to sleep: the vp goes to another carrier. The loss of
@@ -38,12 +41,23 @@
  * meanwhile go before its queue (vp->burst, in switch.h). So a group of threads that
  * block one after the other, each at the price of a hand-off, delays only itself.
  *
- * The period adapts: it is PERIOD_MIN while the monitor finds something, and doubles up
- * to PERIOD_MAX while it does not. A computing thread is not a find; otherwise a
- * program that computes between any two of its calls would be sampled 10,000 times a
- * second for nothing (a third of the CPU of Python's web server). A thread that is
- * first seen outside the runtime is looked at again soon only if /proc says that it
- * sleeps.
+ * The period adapts: it is PERIOD_MIN after a find, and doubles up to PERIOD_MAX while
+ * there is none. A look costs 20 to 30 us in a guest, so a busy server pays 1 % for
+ * being watched. Nothing else shortens the period, but some things the pause:
+ *
+ *   a thread seems to sleep     PERIOD_MIN. If the last look was long ago, the first
+ *                               one already asks /proc, so a thread that blocks is
+ *                               found after half a period, and not after one and a half
+ *   a thread computes           PERIOD_NEAR, so that its slice ends in time; likewise
+ *                               any thread whose slice is short. It is no find: a
+ *                               program that computes between any two of its
+ *                               calls would be sampled 10,000 times a second for
+ *                               nothing (a third of the CPU of Python's web server)
+ *   a vp is idle beside a busy  PERIOD_NEAR, for monitor_balance
+ *
+ * While all vps that are not idle wait for a CPU, the period doubles up to PERIOD_FAR.
+ * So the monitor is late by as much as the vps are, and many processes on few CPUs do
+ * not spend these on their monitors.
  *
  * While all vps sleep, the monitor sleeps, too, and stays asleep for a period after the
  * first of them has woken (alarm.c). Otherwise a server that does little for each
@@ -51,8 +65,8 @@
  * second 330 us for each, ten looks, where the request itself took 49).
  *
  * Where the kernel tells which carrier has blocked (detect.c), the monitor acts at
- * once, on that word alone. Its own looks, once a millisecond, are for hogs and for
- * blocks that were not reported.
+ * once, on that word alone. Its own looks, every PERIOD_MAX, are for hogs and for blocks
+ * that were not reported.
  *
  * Law 5: the monitor passes facts down (vp_revoke) and calls nothing above it. It never
  * allocates and creates no thread, because the thread that is being rescued may hold
@@ -88,7 +102,9 @@
 #include "sched/handoff.h"
 
 #define PERIOD_MIN (50 * NS_PER_US)
-#define PERIOD_MAX (1 * NS_PER_MS)
+#define PERIOD_MAX (4 * NS_PER_MS)
+#define PERIOD_FAR (64 * NS_PER_MS) /* if carriers wait that long for a CPU */
+#define PERIOD_NEAR (1 * NS_PER_MS) /* where a slice or an idle vp may wait for it */
 #define ALARM_MIN (500 * NS_PER_US) /* longer than most requests take */
 #define QUIET_PASSES 20             /* without a find before the period doubles */
 #define MARK_NS (20 * NS_PER_US)
@@ -106,7 +122,6 @@ static bool own_files;  /* the monitor's: it may open what it reads */
 bool monitor_no_nice;
 static bool may_renice;  /* and undo it later, which needs privilege */
 static bool hogs;        /* the monitor's: there may be some */
-static bool seldom;      /* the monitor's: it looks less often than it can */
 static uint32_t blocks;  /* found since the last round; the monitor's */
 static int64_t wanted;   /* the monitor's: when some thread last wanted to run */
 static int64_t ended_at; /* the monitor's: next look whether a carrier has ended */
@@ -130,20 +145,46 @@ static bool can_renice(void)
 	       (rl.rlim_cur == RLIM_INFINITY || 20 - (int)rl.rlim_cur <= process_nice);
 }
 
-/* Does the kernel say that tid sleeps (and is not preempted)? Unknown counts as yes. */
-static bool asleep(int tid)
+static void forget_stat(struct vp_watch *w)
 {
-	char path[48], buf[512];
-	long fd, n, i;
+	if (w->stat_of)
+		sys1(SYS_close, w->stat);
+	w->stat_of = 0;
+}
+
+/* /proc's line about tid; w is that of its vp. The file stays open while the vp keeps
+ * its carrier: to open it costs three times as much as to read it. But not under a
+ * seccomp filter, which may know open, read and close alone. */
+static long read_stat(struct vp_watch *w, int tid, char *buf, size_t n)
+{
+	bool filtered = sys_filtered();
+	char path[48];
+	long r;
+
+	if (w->stat_of == tid && !filtered)
+		return sys4(SYS_pread64, w->stat, buf, n, 0);
+	forget_stat(w);
+	fmt_to(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	w->stat = sys4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (w->stat < 0)
+		return w->stat;
+	w->stat_of = tid;
+	r = sys3(SYS_read, w->stat, buf, n);
+	if (filtered)
+		forget_stat(w);
+	return r;
+}
+
+/* Does the kernel say that c, which has w's vp, sleeps (and is not preempted)? Unknown
+ * counts as yes. */
+static bool asleep(struct vp_watch *w, const struct carrier *c)
+{
+	char buf[512];
+	long n, i;
 
 	if (!own_files)
 		return true;
-	fmt_to(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	fd = sys4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return true;
-	n = sys3(SYS_read, fd, buf, sizeof(buf) - 1);
-	sys1(SYS_close, fd);
+	n = read_stat(w, load_relaxed(&c->tid), buf, sizeof(buf) - 1);
 	for (i = n - 1; i > 0 && buf[i] != ')'; i--) /* the name may contain anything */
 		;
 	if (i <= 0 || i + 2 >= n)
@@ -156,15 +197,15 @@ static int64_t cpu_time(const struct carrier *c)
 	return MAX(sys_cpu_time(load_relaxed(&c->tid)), 0);
 }
 
-/* What c has used since its clock showed `since`. If the kernel refuses that clock: 0
- * if c sleeps, else ns. */
-static int64_t cpu_used(const struct carrier *c, int64_t since, int64_t ns)
+/* What c has used since its clock showed w->cpu. If the kernel refuses that clock: 0 if
+ * c sleeps, else ns. */
+static int64_t cpu_used(struct vp_watch *w, const struct carrier *c, int64_t ns)
 {
 	int64_t cpu = sys_cpu_time(c->tid);
 
 	if (unlikely(cpu < 0))
-		return asleep(c->tid) ? 0 : ns;
-	return cpu - since;
+		return asleep(w, c) ? 0 : ns;
+	return cpu - w->cpu;
 }
 
 /* Could anything become ready on a vp that has no carrier? */
@@ -188,7 +229,7 @@ static void report_orphan(struct uk_vp *vp, int64_t for_ns)
 
 /* The vp has no carrier: it waits for a spare, or for a returning thread. A carrier
  * that had it and lost it between two looks has switched. */
-static bool look_orphan(struct uk_vp *vp, uint64_t switches, int64_t now)
+static enum look look_orphan(struct uk_vp *vp, uint64_t switches, int64_t now)
 {
 	struct vp_watch *w = &vp->watch;
 
@@ -203,7 +244,7 @@ static bool look_orphan(struct uk_vp *vp, uint64_t switches, int64_t now)
 		w->warned = 1;
 		report_orphan(vp, now - w->since);
 	}
-	return false;
+	return LOOK_NOTHING;
 }
 
 static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
@@ -330,15 +371,70 @@ static void look_ended(int64_t now)
 			say_ended(c);
 }
 
-bool monitor_look(struct uk_vp *vp, int64_t now)
+/* The first look at the thread that vp runs now. seldom: the last look was long ago, and
+ * the next is not soon. */
+static enum look look_first(struct uk_vp *vp, struct carrier *c, bool idle, bool seldom)
+{
+	struct vp_watch *w = &vp->watch;
+	bool burst = !idle && w->seen - w->taken < BURST_NS;
+	/* acquire: a carrier that left has stored current (pairs with exit_user) */
+	bool out = !idle && !load_acquire(&c->in_rt) && vp_has_work(vp) &&
+		   load_relaxed(&c->current) != &c->disp;
+
+	w->idle = idle;
+	w->carrier = c;
+	w->switches = w->ran;
+	w->since = w->seen;
+	w->cpu = burst || out ? cpu_time(c) : -1;
+	w->warned = 0;
+	if (burst)
+		return LOOK_FOUND;
+	if (!out)
+		return idle ? LOOK_LATER : LOOK_NOTHING;
+	if (seldom && asleep(w, c))
+		return LOOK_SOON;
+	return load_relaxed(&vp->set->slice) < 2 * PERIOD_MAX ? LOOK_NEAR
+							      : LOOK_NOTHING;
+}
+
+/* c has run the same thread since w->since, outside the runtime. lives: a call has
+ * completed since the last look. */
+static enum look look_again(struct uk_vp *vp, struct carrier *c, bool lives,
+			    bool seldom)
+{
+	struct vp_watch *w = &vp->watch;
+	int64_t stuck = w->seen - w->since, used;
+
+	if (load_relaxed(&c->mark)) {
+		if (stuck < MARK_NS)
+			return LOOK_SOON;
+		if (asleep(w, c))
+			return take(vp, c, BLOCK_SAMPLED) ? LOOK_FOUND : LOOK_NOTHING;
+	}
+	if (w->cpu < 0) {
+		w->cpu = cpu_time(c);
+		w->since = w->seen;
+		return seldom && !lives && asleep(w, c) ? LOOK_SOON : LOOK_NOTHING;
+	}
+	used = cpu_used(w, c, stuck);
+	if (!lives && stuck >= BLOCK_NS && used < stuck / 4 && asleep(w, c))
+		return take(vp, c, BLOCK_SAMPLED) ? LOOK_FOUND : LOOK_NOTHING;
+	if (used >= load_relaxed(&vp->set->slice))
+		return take_hog(vp, c, used) ? LOOK_FOUND : LOOK_NOTHING;
+	if (used >= stuck / 4)
+		return LOOK_NEAR;
+	return lives ? LOOK_NOTHING : LOOK_LATER;
+}
+
+enum look monitor_look(struct uk_vp *vp, int64_t now)
 {
 	struct vp_watch *w = &vp->watch;
 	uintptr_t owner = load_acquire(&vp->owner);
 	uint64_t switches = load_relaxed(&vp->count.switches);
 	uint64_t inlined = load_relaxed(&vp->count.io_inline);
 	struct carrier *c = (struct carrier *)owner;
-	bool idle, burst, lives = w->inlined != inlined;
-	int64_t stuck, used;
+	bool idle, lives = w->inlined != inlined;
+	bool seldom = now - w->seen > 4 * PERIOD_MIN && !detect_all();
 
 	w->seen = now;
 	w->inlined = inlined;
@@ -348,42 +444,20 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	if (!owner)
 		return look_orphan(vp, switches, now);
 	if (owner & VP_REVOKING)
-		return false;
+		return LOOK_NOTHING;
 	idle = load_relaxed(&vp->idle);
 	/* a vp that was idle at the last look has not stalled since: we slept, too */
-	if (idle || w->idle || w->carrier != c || w->switches != switches) {
-		w->idle = idle;
-		w->carrier = c;
-		w->switches = switches;
-		w->since = now;
-		burst = !idle && now - w->taken < BURST_NS;
-		w->cpu = burst || (!idle && !load_relaxed(&c->in_rt) && vp_has_work(vp))
-			     ? cpu_time(c)
-			     : -1;
-		w->warned = 0;
-		return burst;
-	}
-	stuck = now - w->since;
-	if (unlikely(stall_ns && stuck > stall_ns) && !w->warned && vp_has_work(vp)) {
+	if (idle || w->idle || w->carrier != c || w->switches != switches)
+		return look_first(vp, c, idle, seldom);
+	if (unlikely(stall_ns && now - w->since > stall_ns) && !w->warned &&
+	    vp_has_work(vp)) {
 		w->warned = 1;
-		report_stall(vp, c, stuck);
+		report_stall(vp, c, now - w->since);
 	}
-	/* acquire: a carrier that left has stored current (pairs with exit_user) */
+	/* acquire: as in look_first */
 	if (load_acquire(&c->in_rt) || load_relaxed(&c->current) == &c->disp)
-		return false;
-	if (load_relaxed(&c->mark))
-		return stuck >= MARK_NS ? take(vp, c, BLOCK_SAMPLED) : true;
-	if (w->cpu < 0) {
-		w->cpu = cpu_time(c);
-		w->since = now;
-		return seldom && !lives && asleep(c->tid);
-	}
-	used = cpu_used(c, w->cpu, stuck);
-	if (!lives && stuck >= BLOCK_NS && used < stuck / 4 && asleep(c->tid))
-		return take(vp, c, BLOCK_SAMPLED);
-	if (used >= load_relaxed(&vp->set->slice))
-		return take_hog(vp, c, used);
-	return false;
+		return LOOK_NOTHING;
+	return look_again(vp, c, lives, seldom);
 }
 
 /* The kernel saw c block, outside the runtime and with a vp. It may have come back
@@ -400,7 +474,7 @@ static void spotted(struct carrier *c)
 		if (load_acquire(&vp->owner) != (uintptr_t)c)
 			continue;
 		keeps = true;
-		/* acquire: as in monitor_look */
+		/* acquire: as in look_first */
 		if (!load_acquire(&c->in_rt) && load_relaxed(&c->current) != &c->disp) {
 			bump(&monitor_events, 1);
 			vp->watch.seen = sys_now();
@@ -413,8 +487,10 @@ static void spotted(struct carrier *c)
 		perf_rest(c);
 }
 
-void monitor_balance(uint32_t n)
+bool monitor_balance(uint32_t n)
 {
+	bool idle = false;
+
 	for (uint32_t i = 0; i < n; i++) {
 		struct uk_vp *vp = vp_all[i];
 
@@ -424,15 +500,19 @@ void monitor_balance(uint32_t n)
 			    (load_relaxed(&vp->rq.lifo) &&
 			     vp->watch.switches == load_relaxed(&vp->count.switches));
 
-		if (vp->shared && load_relaxed(&vp->set->nidle) && more) {
-			for (unsigned k = 0; k < vp->set->n; k++)
-				if (load_relaxed(&vp->set->vps[k]->idle)) {
-					/* not the monitor: its fds are its own */
-					maker_kick(vp->set->vps[k]);
-					break;
-				}
-		}
+		if (!vp->shared || !load_relaxed(&vp->set->nidle))
+			continue;
+		idle |= !load_relaxed(&vp->idle);
+		if (!more)
+			continue;
+		for (unsigned k = 0; k < vp->set->n; k++)
+			if (load_relaxed(&vp->set->vps[k]->idle)) {
+				/* not the monitor: its fds are its own */
+				maker_kick(vp->set->vps[k]);
+				break;
+			}
 	}
+	return idle;
 }
 
 static uint64_t all_switches(uint32_t n)
@@ -489,33 +569,46 @@ static void pause_for(int64_t period)
 	}
 }
 
-/* One look at all vps. True: at one of them something was found. *niced: a hog has lost
- * its priority, and is to have it back in time. */
-static bool look_round(uint32_t n, bool *niced)
+/* One look at all vps: the most urgent of what it finds. *niced: a hog has lost its
+ * priority, and is to have it back in time. */
+static enum look look_round(uint32_t n, bool *niced)
 {
-	bool found = false;
+	enum look most = LOOK_LATER;
 	int64_t now;
 
 	bump(&monitor_passes, 1);
 	lock_acquire(&watch_lock); /* a fork marks the owners as we do */
 	now = sys_now();
 	for (uint32_t i = 0; i < n; i++)
-		found |= monitor_look(vp_all[i], now);
+		most = MAX(most, monitor_look(vp_all[i], now));
 	if (unlikely(hogs && may_renice))
 		*niced = look_hogs(now);
 	look_ended(now);
 	lock_release(&watch_lock);
-	return found;
+	return most;
 }
 
-static int64_t next_period(int64_t period, unsigned *quiet, bool found)
+static int64_t next_period(int64_t period, unsigned *quiet, enum look found)
 {
 	if (detect_all())
 		return PERIOD_MAX;
-	if (!found && ++*quiet < QUIET_PASSES)
-		return period;
+	if (found == LOOK_FOUND) {
+		*quiet = 0;
+		return PERIOD_MIN;
+	}
+	if (found == LOOK_LATER && period >= PERIOD_MAX)
+		return MIN(period * 2, PERIOD_FAR);
+	if (found == LOOK_SOON || ++*quiet < QUIET_PASSES)
+		return MIN(period, PERIOD_MAX);
 	*quiet = 0;
-	return found ? PERIOD_MIN : MIN(period * 2, PERIOD_MAX);
+	return MIN(period * 2, PERIOD_MAX);
+}
+
+static int64_t next_pause(int64_t period, enum look found)
+{
+	return found == LOOK_SOON   ? PERIOD_MIN
+	       : found == LOOK_NEAR ? MIN(period, PERIOD_NEAR)
+				    : period;
 }
 
 static void *monitor_main(void *arg UNUSED)
@@ -534,7 +627,7 @@ static void *monitor_main(void *arg UNUSED)
 	detect_begin(own_files && alarm_hears());
 	for (;;) {
 		uint32_t n = load_acquire(&vp_count_all);
-		bool found = look_round(n, &niced);
+		enum look found = look_round(n, &niced);
 
 		detect_round(blocks, sys_now());
 		blocks = 0;
@@ -545,15 +638,14 @@ static void *monitor_main(void *arg UNUSED)
 				called = sum;
 			keep_at = sys_now() + keep_ns;
 		}
-		if (!found)
-			monitor_balance(n);
+		if (found < LOOK_SOON && monitor_balance(n))
+			found = LOOK_NEAR;
 		period = next_period(period, &quiet, found);
-		seldom = period > PERIOD_MIN && !detect_all();
-		alarm_after(MAX(period, ALARM_MIN));
+		alarm_after(MIN(MAX(period, ALARM_MIN), PERIOD_NEAR));
 		if (vps_idle() && !(hogs && niced)) {
 			sleep_with_the_vps(n, called, keep_at);
 		} else {
-			pause_for(period);
+			pause_for(next_pause(period, found));
 		}
 	}
 	return NULL;

@@ -67,7 +67,9 @@ struct vp_watch {
 	int64_t warned; /* stall watchdog */
 	int64_t seen;   /* time of this look */
 	int64_t taken;  /* when it was last taken from a blocked carrier */
-	bool idle;      /* at the last look */
+	long stat;      /* if stat_of: the monitor's fd of the state of that tid */
+	int stat_of;
+	bool idle; /* at the last look */
 };
 
 enum vp_idle {

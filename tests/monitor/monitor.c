@@ -33,10 +33,15 @@ static int64_t now; /* the test's clock, which each test moves as it needs */
 static uint32_t begun, stop;
 static int gate[2];
 
-static bool look_after(int64_t ns)
+static enum look look_after(int64_t ns)
 {
 	now += ns;
 	return monitor_look(vp, now);
+}
+
+static bool nothing(enum look found)
+{
+	return found <= LOOK_NOTHING;
 }
 
 static struct carrier *owner(void)
@@ -121,6 +126,15 @@ static void *computes(void *arg)
 	return arg;
 }
 
+static void *computes_marked(void *arg)
+{
+	block_begin(rt_enter(), false);
+	computes(arg);
+	block_end(thread_self());
+	rt_exit();
+	return arg;
+}
+
 static void *computes_in_the_runtime(void *arg)
 {
 	rt_enter();
@@ -153,9 +167,9 @@ static void a_thread_asleep_in_the_kernel_loses_the_vp(void)
 	look_after(NS_PER_SEC); /* the thread has switched since the last look */
 	look_after(1);          /* no switch since: the look notes the CPU time used so
 				 * far */
-	CHECK(!look_after(BLOCK_NS - 1));
+	CHECK(nothing(look_after(BLOCK_NS - 1)));
 	CHECK(owner() == c);
-	CHECK(look_after(1));
+	CHECK_EQ(look_after(1), LOOK_FOUND);
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs, before + 1);
 	ends(start(is_there)); /* other threads of the vp run on */
@@ -173,9 +187,9 @@ static void a_completed_call_is_a_sign_of_life(void)
 	look_after(NS_PER_SEC);
 	look_after(1);
 	bump(&vp->count.io_inline, 1);
-	CHECK(!look_after(100 * BLOCK_NS));
+	CHECK(nothing(look_after(100 * BLOCK_NS)));
 	CHECK(owner() == c);
-	CHECK(look_after(1));
+	CHECK_EQ(look_after(1), LOOK_FOUND);
 	CHECK(owner() != c);
 	let_go(t);
 }
@@ -190,8 +204,8 @@ static void after_a_hand_off_the_next_is_judged_a_look_earlier(void)
 	t = start(reads_raw);
 	c = owner();
 	sleeps(c);
-	CHECK(look_after(BURST_NS - 1));
-	CHECK(look_after(BLOCK_NS));
+	CHECK_EQ(look_after(BURST_NS - 1), LOOK_FOUND);
+	CHECK_EQ(look_after(BLOCK_NS), LOOK_FOUND);
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs, before + 1);
 	let_go(t);
@@ -205,11 +219,50 @@ static void a_marked_thread_loses_the_vp_sooner(void)
 
 	CHECK(c->mark);
 	look_after(NS_PER_SEC);
-	CHECK(look_after(MARK_NS - 1)); /* the next look comes soon */
+	CHECK_EQ(look_after(MARK_NS - 1), LOOK_SOON);
 	CHECK(owner() == c);
-	CHECK(look_after(1));
+	CHECK_EQ(look_after(1), LOOK_FOUND);
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs, before + 1);
+	let_go(t);
+}
+
+/* In a call that seldom waits, such as open(2), it was preempted. Another carrier would
+ * be, too. */
+static void a_marked_thread_that_does_not_sleep_keeps_the_vp(void)
+{
+	uk_thread *t;
+	struct carrier *c;
+
+	CHECK_EQ(uk_set_slice(set, HOUR), 0);
+	t = start(computes_marked);
+	c = owner();
+	CHECK(c->mark);
+	look_after(NS_PER_SEC);
+	look_after(BLOCK_NS);
+	CHECK(nothing(look_after(HOUR)));
+	CHECK(owner() == c);
+	CHECK_EQ(uk_set_slice(set, SLICE_NS), 0);
+	ends(t);
+}
+
+/* After a long time without a look, the first one already asks whether the thread
+ * sleeps, if others wait for the vp. */
+static void a_thread_asleep_at_a_first_look_is_looked_at_soon(void)
+{
+	uk_thread *t = start(reads_raw), *waits;
+	struct carrier *c = owner();
+	uk_attr a = UK_ATTR_INIT;
+
+	sleeps(c);
+	a.set = set;
+	CHECK_EQ(uk_thread_create(&waits, &a, is_there, NULL), 0);
+	UNTIL(vp_has_work(vp));
+	CHECK_EQ(look_after(NS_PER_SEC), LOOK_SOON);
+	CHECK(owner() == c);
+	CHECK_EQ(look_after(BLOCK_NS), LOOK_FOUND);
+	CHECK(owner() != c);
+	ends(waits);
 	let_go(t);
 }
 
@@ -221,9 +274,8 @@ static void a_thread_that_computes_becomes_a_hog(void)
 	int64_t had = cpu_time(c);
 
 	look_after(NS_PER_SEC);
-	CHECK(!look_after(1)); /* computing is not a find: the next look need not come
-			        * soon */
-	while (!look_after(1)) {
+	CHECK(nothing(look_after(1)));
+	while (look_after(1) < LOOK_SOON) { /* computing is not a find */
 		CHECK(owner() == c);
 		CHECK(!load_relaxed(&c->hog));
 	}
@@ -254,10 +306,10 @@ static void a_preempted_thread_is_no_hog(void)
 	c = owner();
 	look_after(NS_PER_SEC);
 	look_after(1);
-	look_after(2 * HOUR);
+	CHECK_EQ(look_after(2 * HOUR), LOOK_LATER);
 	CHECK(owner() == c);
 	CHECK_EQ(uk_set_slice(set, 1), 0); /* it has used up a slice that is so short */
-	while (!look_after(1))
+	while (look_after(1) < LOOK_SOON)
 		;
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs_hog, hogs + 1);
@@ -273,7 +325,7 @@ static void a_thread_inside_the_runtime_is_left_alone(void)
 	struct carrier *c = owner();
 
 	for (int i = 0; i < 10; i++)
-		CHECK(!look_after(HOG_NS));
+		CHECK(nothing(look_after(HOG_NS)));
 	CHECK(owner() == c);
 	CHECK_EQ(vp->handoffs, before);
 	ends(t);
@@ -288,7 +340,7 @@ static void a_vp_that_switches_is_left_alone(void)
 	sleeps(c);
 	for (int i = 0; i < 10; i++) {
 		bump(&vp->count.switches, 1); /* simulates a switch */
-		CHECK(!look_after(NS_PER_SEC));
+		CHECK(nothing(look_after(NS_PER_SEC)));
 	}
 	CHECK(owner() == c);
 	CHECK_EQ(vp->handoffs, before);
@@ -301,7 +353,7 @@ static void an_idle_vp_is_left_alone(void)
 
 	UNTIL(load_relaxed(&vp->idle));
 	for (int i = 0; i < 10; i++)
-		CHECK(!look_after(NS_PER_SEC));
+		CHECK(nothing(look_after(NS_PER_SEC)));
 	CHECK_EQ(vp->handoffs, before);
 }
 
@@ -358,7 +410,7 @@ static void without_a_cpu_clock_proc_alone_decides(void)
 	sleeps(c);
 	look_after(NS_PER_SEC);
 	look_after(1);
-	CHECK(look_after(BLOCK_NS));
+	CHECK_EQ(look_after(BLOCK_NS), LOOK_FOUND);
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs, before + 1);
 	let_go(t);
@@ -366,9 +418,9 @@ static void without_a_cpu_clock_proc_alone_decides(void)
 	c = owner();
 	look_after(NS_PER_SEC);
 	look_after(1);
-	CHECK(!look_after(HOG_NS - 1));
+	CHECK(look_after(HOG_NS - 1) < LOOK_SOON);
 	CHECK(owner() == c);
-	CHECK(look_after(1));
+	CHECK_EQ(look_after(1), LOOK_FOUND);
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs_hog, hogs + 1);
 	ends(start(is_there));
@@ -446,6 +498,8 @@ int main(void)
 	RUN(a_completed_call_is_a_sign_of_life);
 	RUN(after_a_hand_off_the_next_is_judged_a_look_earlier);
 	RUN(a_marked_thread_loses_the_vp_sooner);
+	RUN(a_marked_thread_that_does_not_sleep_keeps_the_vp);
+	RUN(a_thread_asleep_at_a_first_look_is_looked_at_soon);
 	RUN(a_thread_that_computes_becomes_a_hog);
 	RUN(a_preempted_thread_is_no_hog);
 	RUN(a_thread_inside_the_runtime_is_left_alone);
