@@ -5,7 +5,8 @@
  * The caller is a user thread outside the runtime, and stays outside: it makes one
  * system call that cannot block. Nothing of the runtime is touched, whatever happens to
  * its vp meanwhile. All else is done by io_recv and the like (sock.c, file.c), which
- * enter the runtime. tests/tools/fast.py counts what this costs.
+ * enter the runtime. tests/tools/fast.py counts what this costs. A list of a writev is
+ * read here only after the kernel has, and so has checked it.
  *
  * A thread that makes only such calls would never let others run, so every QUICK_MOST
  * calls it goes the other way (sched_inline). */
@@ -138,4 +139,21 @@ ssize_t uk_write(int fd, const void *buf, size_t n)
 		return FULL(io_send(fd, buf, n, 0, r, life));
 	known_forget(fd, KNOWN_ALL);
 	return FULL(io_write(fd, buf, n));
+}
+
+ssize_t uk_writev(int fd, const struct iovec *v, int n)
+{
+	struct uk_thread *t = thread_self_tls;
+	struct fd_state *s = fd_peek(fd);
+	uint32_t life = life_of(s);
+	long r;
+
+	if (!may(t, s, 0) || !is_socket(fd, 1))
+		return FULL(io_writev(fd, v, n, 0, life));
+	r = sysn(SYS_pwritev2, fd, v, n, -1, 0, RWF_NOWAIT);
+	t->quick++;
+	if (likely(r >= 0 ? (size_t)r == io_iov_len(v, (size_t)n)
+			  : !again(r) && r != -EOPNOTSUPP))
+		return r;
+	return FULL(io_writev(fd, v, n, r, life));
 }

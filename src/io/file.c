@@ -26,7 +26,7 @@
 #define TERMINALS 64u
 #define PAUSE (NS_PER_MS / 4)
 
-bool io_sees_closes;
+bool io_sees_closes, io_vets_lists;
 
 /* -- what an fd is -- */
 
@@ -89,6 +89,17 @@ static ssize_t plain(io_fn *fn, enum io_kind kind, int fd, const void *buf, size
 	return io_make(fn, &op, &one, 1);
 }
 
+/* The kernel's verdict on a call with this list, without the call: the kernel checks fd
+ * and list first, and then refuses a flag that does not exist. 1: nothing is wrong. 0:
+ * the list has no bytes. Else -errno. */
+static long vet(enum io_kind kind, int fd, const struct iovec *v, int n)
+{
+	long r = sysn(kind == IO_READV ? SYS_preadv2 : SYS_pwritev2, fd, v, n, -1, 0,
+		      1 << 30);
+
+	return r == -EOPNOTSUPP || r == -ENOSYS ? 1 : r;
+}
+
 static ssize_t vectored(io_fn *fn, enum io_kind kind, int fd, const struct iovec *iov,
 			int n, off_t off)
 {
@@ -97,7 +108,10 @@ static ssize_t vectored(io_fn *fn, enum io_kind kind, int fd, const struct iovec
 			    .addr = iov,
 			    .len = (uint32_t)n,
 			    .off = off };
+	long r = io_vets_lists ? vet(kind, fd, iov, n) : 1;
 
+	if (r <= 0)
+		return r;
 	if ((unsigned)n > IO_MAX_IOV)
 		return -EINVAL;
 	return io_make(fn, &op, iov, (size_t)n);
@@ -362,9 +376,22 @@ ssize_t io_write(int fd, const void *buf, size_t n)
 	return plain(write_op, IO_WRITE, fd, buf, n, IO_CURRENT);
 }
 
-ssize_t uk_writev(int fd, const struct iovec *iov, int n)
+ssize_t io_writev(int fd, const struct iovec *v, int n, long done, uint32_t life)
 {
-	return vectored(write_op, IO_WRITEV, fd, iov, n, IO_CURRENT);
+	struct io_op op = { .kind = IO_WRITEV,
+			    .fd = fd,
+			    .addr = v,
+			    .len = (uint32_t)n,
+			    .off = IO_CURRENT };
+	struct uk_thread *t;
+
+	if (done <= 0)
+		return vectored(write_op, IO_WRITEV, fd, v, n, IO_CURRENT);
+	t = rt_enter();
+	io_count_quick(t);
+	done = io_rest(t, &op, v, (size_t)n, done, life);
+	rt_exit();
+	return done;
 }
 
 ssize_t uk_pwrite(int fd, const void *buf, size_t n, off_t off)

@@ -112,6 +112,7 @@ void io_settle(struct io_op *op);
  * 0: it was not tried. life: the fd's, from before. */
 ssize_t io_read(int fd, void *buf, size_t n);
 ssize_t io_write(int fd, const void *buf, size_t n);
+ssize_t io_writev(int fd, const struct iovec *v, int n, long done, uint32_t life);
 ssize_t io_recv(int fd, void *buf, size_t n, int flags);
 ssize_t io_send(int fd, const void *buf, size_t n, int flags, long done, uint32_t life);
 /* They count the calls that were made outside the runtime. */
@@ -169,8 +170,9 @@ static inline void io_follow(int *fd, int duplicate, int first)
 		fd_drop(*fd);
 	*fd = duplicate;
 }
-/* The preload library sets it at load time. */
-extern bool io_sees_closes;
+/* The preload library sets them at load time: every close of an fd goes through it; a bad
+ * list of a readv or writev must fail with EFAULT. */
+extern bool io_sees_closes, io_vets_lists;
 /* io_wait.c: accept(2) on a listener without O_NONBLOCK, such that it does not block
  * because another of our threads was faster. A new fd or -errno. -EAGAIN: no connection
  * is waiting, or another thread is just taking it; wait for readiness again. Call it

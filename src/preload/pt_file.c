@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt_file.c - read, write and the other calls on an fd of any kind.
  *
- * read and write go to the runtime, which distinguishes streams from files. The kernel
- * first checks the arguments of the vector forms (vet), because the runtime reads the
- * list. Calls that only files have are made as they are: bracketed where they may take
- * long (fsync, locks), and marked where they seldom do (open, which may wait for ever
- * on a FIFO).
+ * read and write go to the runtime, which distinguishes streams from files. Calls that
+ * only files have are made as they are: bracketed where they may take long (fsync,
+ * locks), and marked where they seldom do (open, which may wait for ever on a FIFO).
  *
  * stat and the like are left to libc: they wait for a disk at most, and a call that is
  * not wrapped never stalls a vp. */
@@ -79,51 +77,34 @@ ALSO(pwrite, __pwrite64);
 
 /* ---- vectors ---- */
 
-/* The kernel's verdict on a call with this list, without the call: the kernel checks fd
- * and list first, and then refuses a flag that does not exist. 1: nothing is wrong. 0:
- * the list has no bytes. Else -errno. */
-static long vet(long nr, int fd, const struct iovec *v, int n)
-{
-	long r = sysn(nr, fd, v, n, -1, 0, 1 << 30);
-
-	return r == -EOPNOTSUPP || r == -ENOSYS ? 1 : r;
-}
-
-#define VECTOR(name, nr, fd, v, n, limit, call)                                        \
-	({                                                                             \
-		long vet_;                                                             \
-                                                                                       \
-		if (!posix_user())                                                     \
-			return name;                                                   \
-		vet_ = vet(nr, fd, v, n);                                              \
-		if (unlikely(vet_ <= 0)) /* 0: no bytes */                             \
-			return posix_result(vet_);                                     \
-		POSIX_CALL(posix_restarts(fd, limit), call);                           \
-	})
-
 LIBC_API ssize_t readv(int fd, const struct iovec *v, int n)
 {
-	return VECTOR(NEXT(readv)(fd, v, n), SYS_preadv2, fd, v, n, SO_RCVTIMEO,
-		      POSIX_READS(fd, uk_readv(fd, v, n)));
+	if (!posix_user())
+		return NEXT(readv)(fd, v, n);
+	return POSIX_CALL(posix_restarts(fd, SO_RCVTIMEO),
+			  POSIX_READS(fd, uk_readv(fd, v, n)));
 }
 
 LIBC_API ssize_t writev(int fd, const struct iovec *v, int n)
 {
-	return VECTOR(NEXT(writev)(fd, v, n), SYS_pwritev2, fd, v, n, SO_SNDTIMEO,
-		      uk_writev(fd, v, n));
+	if (!posix_user())
+		return NEXT(writev)(fd, v, n);
+	return POSIX_CALL(posix_restarts(fd, SO_SNDTIMEO), uk_writev(fd, v, n));
 }
 
 LIBC_API ssize_t preadv(int fd, const struct iovec *v, int n, off_t off)
 {
-	return VECTOR(NEXT(preadv)(fd, v, n, off), SYS_preadv2, fd, v, n, SO_RCVTIMEO,
-		      uk_preadv(fd, v, n, off));
+	if (!posix_user())
+		return NEXT(preadv)(fd, v, n, off);
+	return POSIX_CALL(posix_restarts(fd, SO_RCVTIMEO), uk_preadv(fd, v, n, off));
 }
 ALSO(preadv, preadv64);
 
 LIBC_API ssize_t pwritev(int fd, const struct iovec *v, int n, off_t off)
 {
-	return VECTOR(NEXT(pwritev)(fd, v, n, off), SYS_pwritev2, fd, v, n, SO_SNDTIMEO,
-		      uk_pwritev(fd, v, n, off));
+	if (!posix_user())
+		return NEXT(pwritev)(fd, v, n, off);
+	return POSIX_CALL(posix_restarts(fd, SO_SNDTIMEO), uk_pwritev(fd, v, n, off));
 }
 ALSO(pwritev, pwritev64);
 

@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -187,6 +188,43 @@ static void *gone(void *arg)
 	close(s[1]);
 	FAILS(send(s[0], "x", 1, MSG_NOSIGNAL), EPIPE);
 	close(s[0]);
+	return arg;
+}
+
+/* Lists of writev that the kernel refuses, or takes in part. Once a write has made it
+ * known, such a socket is tried before the library reads the list. */
+static void *lists(void *arg)
+{
+	struct iovec bad[2] = { { big, 4 }, { bad_place, 4 } }, none = { big, 0 };
+	struct iovec much[2] = { { big, 1 }, { big, BIG } };
+	volatile int minus_one = -1, too_many = IOV_MAX + 1;
+	int d[2];
+	long n;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, d));
+	for (int i = 0; i < 3; i++) {
+		CHECK(write(d[1], "x", 1) == 1 && recv(d[0], back, 16, 0) == 1);
+		FAILS(writev(d[1], bad, 2), EFAULT);
+		FAILS(writev(d[1], bad_place, 1), EFAULT);
+		FAILS(writev(d[1], &none, minus_one), EINVAL);
+		FAILS(writev(d[1], much, too_many), EINVAL);
+		CHECK(writev(d[1], &none, 1) == 0 && writev(d[1], bad_place, 0) == 0);
+		FAILS(recv(d[0], back, 16, MSG_DONTWAIT), EAGAIN);
+	}
+	close(d[0]);
+	close(d[1]);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, d));
+	CHECK(!fcntl(d[1], F_SETFL, O_NONBLOCK));
+	CHECK(writev(d[1], much, 1) == 1);
+	n = writev(d[1], much, 2);
+	CHECK(n > 0 && n < BIG);
+	while (write(d[1], "x", 1) == 1)
+		;
+	FAILS(writev(d[1], much, 2), EAGAIN);
+	CHECK(!close(d[0]));
+	signal(SIGPIPE, SIG_IGN);
+	FAILS(writev(d[1], much, 2), EPIPE);
+	close(d[1]);
 	return arg;
 }
 
@@ -378,6 +416,7 @@ int main(void)
 	run_in_thread(refused);
 	run_in_thread(limits);
 	run_in_thread(gone);
+	run_in_thread(lists);
 	run_in_thread(shuts);
 	run_in_thread(datagrams);
 	run_in_thread(many);
