@@ -17,7 +17,7 @@ CLIENT = ["taskset", "-c", str(harness.CPUS[-1])]
 RUNS = 3
 SPARE_FILES = 200  # fds that a server and its client need beside their connections
 EVERY = "all"
-SIZED = ("posix-echo", "posix-http", "posix-apache", "posix-mariadb")
+SIZED = ("posix-echo", "posix-http", "posix-apache", "posix-loops", "posix-mariadb")
 only_sizes = ()
 
 
@@ -68,13 +68,13 @@ TARGETS = {16: "at most native's", 1_000: "0.66 x native"}
 
 
 class EchoClient:
-    """echo_load.c, which runs from one quiet point to the next."""
+    """echo_load.c, which runs from one quiet point to the next. words: its last."""
 
-    def __init__(self, server, connections, seconds):
+    def __init__(self, server, connections, seconds, words):
         self.server = server
         self.process = subprocess.Popen(
             [*CLIENT, build.program("echo-load"), str(server.port), str(connections),
-             str(seconds), "0.5"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+             str(seconds), "0.5", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
 
     def __enter__(self):
@@ -97,9 +97,9 @@ class EchoClient:
         self.process.stdin.flush()
 
 
-def echo_once(server, n, seconds):
+def echo_once(server, n, seconds, *words):
     """{(what is added to the variant, unit): value}"""
-    with EchoClient(server, n, seconds) as client:
+    with EchoClient(server, n, seconds, words) as client:
         client.reach("BEGIN")
         before = server.memory()
         client.go()
@@ -149,14 +149,14 @@ def echo(figures, runs, quick, only):
 WEB_SECONDS = 3
 
 
-def web_once(figures, variant, system, server, n, seconds, started):
+def web_once(figures, variant, system, server, n, seconds, started, path="/small"):
     """One run of load.c. The server's memory counts from its start, or (not started)
     from the first connection: the memory of a server that makes its threads beforehand
     does not grow."""
     memory = []
     with server as s:
         before = started or s.memory()
-        us, rate, p99 = web.load_once(s, "/small", n, seconds,
+        us, rate, p99 = web.load_once(s, path, n, seconds,
                                       lambda: memory.append(s.memory()))
     figures.add(variant, system, "CPU us per request", us)
     figures.add(variant, system, "requests/s", rate)
@@ -220,6 +220,45 @@ def apache(figures, runs, quick, only):
         web_once(figures, variant, system, server, n, seconds, servers.kernel_memory())
 
     harness.interleaved(figures, cases, ("native", "uk-run", "apache-event"), runs, only, once)
+
+
+# --- event loops in threads ------------------------------------------------------------
+
+LOOP_COUNTS = (16, 100, 1_000, 10_000)
+LOOP_SYSTEMS = ("native", "uk-run", "uk-run-epoll")
+
+
+def memcached(port, n):
+    return [build.which("memcached", "memcached"), "-u", "root", "-l", "127.0.0.1",
+            "-p", str(port), "-t", "4", "-c", str(n + SPARE_FILES), "-b", "4096"]
+
+
+def nginx(system):
+    def command(port, cpus, n):
+        words, env = servers.nginx("aio threads;")(port, cpus, n)
+        return under(system, cpus, words), env
+    return command
+
+
+def loops(figures, runs, quick, only):
+    servers.make_root()
+    seconds = 1 if quick else WEB_SECONDS
+    counts = LOOP_COUNTS[:2] if quick else LOOP_COUNTS
+
+    def once_memcached(variant, system, n):
+        words = native_server(lambda port, _: memcached(port, n), system)
+        with servers.Server(f"memcached-{system}", 1, n, words) as s:
+            for (end, unit), value in echo_once(s, n, seconds, "memcached").items():
+                figures.add(variant + end, system, unit, value)
+
+    def once_nginx(variant, system, n):
+        server = servers.Server(f"nginx-{system}", 1, n, nginx(system))
+        web_once(figures, variant, system, server, n, seconds, None, "/file10k")
+
+    for name, once in (("memcached, 4 threads", once_memcached),
+                       ("nginx with its thread pool, 10,000 bytes", once_nginx)):
+        cases = fitting(figures, name + ", {:,} connections, one core", counts)
+        harness.interleaved(figures, cases, LOOP_SYSTEMS, runs, only, once)
 
 
 # --- single calls -----------------------------------------------------------------------
@@ -297,6 +336,7 @@ WORKLOADS = {
     "posix-echo": (echo, "drop-in: thread-per-connection echo, 16 to 30,000 connections"),
     "posix-http": (http, "drop-in: thread-per-connection web servers (ukweb, Python's)"),
     "posix-apache": (apache, "drop-in: Apache worker; event beside it"),
+    "posix-loops": (loops, "drop-in: event loops in threads: memcached, nginx with a pool"),
     "posix-micro": (single_calls, "drop-in: pthread calls one by one; 100,000 sleepers"),
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* echo_load.c - a closed-loop client of an echo server that counts exactly.
  *
- * echo_load PORT CONNECTIONS SECONDS WARM_SECONDS
+ * echo_load PORT CONNECTIONS SECONDS WARM_SECONDS [memcached]
  *
  * One kernel thread, epoll, one message of 64 bytes in flight per connection. Each
  * message contains the connection's number and a counter, and every byte that comes
- * back is compared. Many connections need more ports than one address has, so they come
- * from 127.0.0.2, .3, ...
+ * back is compared. With memcached, each message asks for one value of 64 bytes, which
+ * the first connection has stored. Many connections need more ports than one address
+ * has, so they come from 127.0.0.2, .3, ...
  *
  * It stops at quiet points, so that the harness can read the server's CPU time and
  * memory. Before the first connection it prints BEGIN; when each connection has had one
@@ -25,6 +26,9 @@
 
 #define MESSAGE 64
 #define WORDS (MESSAGE / sizeof(uint64_t))
+#define MOST (MESSAGE + 64) /* bytes of a message or an answer */
+#define KEY "bench"
+#define STORED "STORED\r\n"
 #define PER_ADDRESS 10000
 #define BATCH 64 /* connections made at a time */
 #define EVENTS 512
@@ -43,6 +47,7 @@ static struct conn *conns;
 static uint32_t hist[STEPS];
 static int ep, nconns, made, in_flight, issuing, recording;
 static uint64_t requests;
+static int memcached;
 
 static void fail(const struct conn *c, const char *what, int err)
 {
@@ -60,18 +65,32 @@ static void fill(const struct conn *c, uint64_t m[WORDS])
 		m[i] = rng_next(&seed);
 }
 
+static size_t answer_to(const struct conn *c, char m[MOST])
+{
+	uint64_t words[WORDS];
+
+	if (memcached)
+		return (size_t)sprintf(m, "VALUE " KEY " 0 %d\r\n%0*d\r\nEND\r\n", MESSAGE,
+				       MESSAGE, 1);
+	fill(c, words);
+	memcpy(m, words, MESSAGE);
+	return MESSAGE;
+}
+
 static void send_message(struct conn *c)
 {
-	uint64_t m[WORDS];
+	size_t len = sizeof("get " KEY "\r\n") - 1;
+	char m[MOST] = "get " KEY "\r\n";
 	ssize_t n;
 
 	c->count++;
 	c->done = 0;
-	fill(c, m);
+	if (!memcached)
+		len = answer_to(c, m);
 	c->sent = now_ns();
 	in_flight++;
-	n = send(c->fd, m, MESSAGE, MSG_NOSIGNAL);
-	if (n != MESSAGE)
+	n = send(c->fd, m, len, MSG_NOSIGNAL);
+	if (n != (ssize_t)len)
 		fail(c, "send", n < 0 ? errno : 0);
 }
 
@@ -90,21 +109,20 @@ static void answered(struct conn *c)
 
 static void readable(struct conn *c)
 {
-	uint64_t want[WORDS];
-	char got[MESSAGE + 1];
+	char want[MOST], got[MOST + 1];
+	size_t len = answer_to(c, want);
 	ssize_t n = recv(c->fd, got, sizeof(got), MSG_DONTWAIT);
 
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n <= 0)
 		fail(c, n ? "recv" : "the server closed it", n ? errno : 0);
-	fill(c, want);
-	if ((size_t)n > MESSAGE - c->done)
-		fail(c, "more bytes than were sent", 0);
-	if (memcmp(got, (char *)want + c->done, (size_t)n) != 0)
+	if ((size_t)n > len - c->done)
+		fail(c, "more bytes than are due", 0);
+	if (memcmp(got, want + c->done, (size_t)n) != 0)
 		fail(c, "wrong bytes", 0);
 	c->done += (uint32_t)n;
-	if (c->done == MESSAGE)
+	if (c->done == len)
 		answered(c);
 }
 
@@ -121,12 +139,13 @@ static void poll_once(int timeout)
 static void drain(void)
 {
 	int64_t end = now_ns() + LATE_NS;
+	char m[MOST];
 
 	issuing = 0;
 	while (in_flight > 0 && now_ns() < end)
 		poll_once(100);
 	for (struct conn *c = conns; in_flight > 0 && c < conns + made; c++)
-		if (c->done < MESSAGE)
+		if (c->done < answer_to(c, m))
 			fail(c, "no answer for 30 s", 0);
 }
 
@@ -152,11 +171,25 @@ static void connect_one(struct conn *c, int port)
 		fail(c, "connect", errno);
 }
 
+static void store_value(struct conn *c)
+{
+	char m[MOST];
+	int n = snprintf(m, sizeof(m), "set " KEY " 0 0 %d\r\n%0*d\r\n", MESSAGE, MESSAGE,
+			 1);
+
+	if (send(c->fd, m, (size_t)n, MSG_NOSIGNAL) != n ||
+	    recv(c->fd, m, sizeof(STORED) - 1, MSG_WAITALL) != sizeof(STORED) - 1 ||
+	    memcmp(m, STORED, sizeof(STORED) - 1) != 0)
+		fail(c, "set", errno);
+}
+
 /* Each connection has had an answer, so the server has a thread for it. */
 static void connect_all(int port)
 {
 	for (; made < nconns; made++) {
 		connect_one(&conns[made], port);
+		if (memcached && !made)
+			store_value(&conns[0]);
 		send_message(&conns[made]);
 		if (made % BATCH == BATCH - 1)
 			drain();
@@ -212,8 +245,9 @@ static void measure(double seconds)
 
 int main(int argc, char **argv)
 {
-	if (argc != 5) {
-		fprintf(stderr, "usage: echo_load PORT CONNECTIONS SECONDS WARM\n");
+	memcached = argc == 6 && !strcmp(argv[5], "memcached");
+	if (argc != 5 && !memcached) {
+		fprintf(stderr, "usage: echo_load PORT CONNECTIONS SECONDS WARM [memcached]\n");
 		return 2;
 	}
 	nconns = atoi(argv[2]);
