@@ -70,8 +70,8 @@ static size_t answer_to(const struct conn *c, char m[MOST])
 	uint64_t words[WORDS];
 
 	if (memcached)
-		return (size_t)sprintf(m, "VALUE " KEY " 0 %d\r\n%0*d\r\nEND\r\n", MESSAGE,
-				       MESSAGE, 1);
+		return (size_t)sprintf(m, "VALUE " KEY " 0 %d\r\n%0*d\r\nEND\r\n",
+				       MESSAGE, MESSAGE, 1);
 	fill(c, words);
 	memcpy(m, words, MESSAGE);
 	return MESSAGE;
@@ -174,8 +174,8 @@ static void connect_one(struct conn *c, int port)
 static void store_value(struct conn *c)
 {
 	char m[MOST];
-	int n = snprintf(m, sizeof(m), "set " KEY " 0 0 %d\r\n%0*d\r\n", MESSAGE, MESSAGE,
-			 1);
+	int n = snprintf(m, sizeof(m), "set " KEY " 0 0 %d\r\n%0*d\r\n", MESSAGE,
+			 MESSAGE, 1);
 
 	if (send(c->fd, m, (size_t)n, MSG_NOSIGNAL) != n ||
 	    recv(c->fd, m, sizeof(STORED) - 1, MSG_WAITALL) != sizeof(STORED) - 1 ||
@@ -247,7 +247,8 @@ int main(int argc, char **argv)
 {
 	memcached = argc == 6 && !strcmp(argv[5], "memcached");
 	if (argc != 5 && !memcached) {
-		fprintf(stderr, "usage: echo_load PORT CONNECTIONS SECONDS WARM [memcached]\n");
+		fprintf(stderr,
+			"usage: echo_load PORT CONNECTIONS SECONDS WARM [memcached]\n");
 		return 2;
 	}
 	nconns = atoi(argv[2]);
