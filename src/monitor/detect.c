@@ -3,8 +3,8 @@
  *
  *   OFF      UK_ACTIVATION=off: no vp is taken from a carrier; stalls are still
  *            reported
- *   SAMPLES  the monitor's samples alone (monitor.c): a block is seen within one to two
- *            periods
+ *   SAMPLES  the monitor's samples alone (monitor.c): a block is seen within one period,
+ *            if other threads wait for the vp, else within two
  *   PERF     the kernel tells (perf.c), within some ten microseconds; samples go on,
  *            every 4 ms, for hogs and for blocks that no event reported
  *

@@ -42,8 +42,8 @@
  * block one after the other, each at the price of a hand-off, delays only itself.
  *
  * The period adapts: it is PERIOD_MIN after a find, and doubles up to PERIOD_MAX while
- * there is none. A look costs 20 to 30 us in a guest, so a busy server pays 1 % for
- * being watched. Nothing else shortens the period, but some things the pause:
+ * there is none. A look costs 20 to 40 us in a guest (/proc/PID/task/TID/schedstat of
+ * uk-monitor), so a busy server pays 1 % for being watched. Nothing else shortens the period, but some things the pause:
  *
  *   a thread seems to sleep     PERIOD_MIN. If the last look was long ago, the first
  *                               one already asks /proc, so a thread that blocks is
@@ -56,8 +56,8 @@
  *   a vp is idle beside a busy  PERIOD_NEAR, for monitor_balance
  *
  * While all vps that are not idle wait for a CPU, the period doubles up to PERIOD_FAR.
- * So the monitor is late by as much as the vps are, and many processes on few CPUs do
- * not spend these on their monitors.
+ * So the monitor sleeps about as long as the vps have waited, and many processes on few
+ * CPUs do not use these up by looking.
  *
  * While all vps sleep, the monitor sleeps, too, and stays asleep for a period after the
  * first of them has woken (alarm.c). Otherwise a server that does little for each

@@ -313,6 +313,16 @@ static void reply(uint64_t unique, int error, const void *body, size_t n)
 	CHECK_EQ(write(fuse, out, h.len), h.len);
 }
 
+/* The kernel sends RELEASE and waits for nothing. By the time of the reply the file
+ * system may have been unmounted, and the kernel have forgotten the request. */
+static void reply_to_release(uint64_t unique)
+{
+	struct fuse_out_header h = { sizeof(h), 0, unique };
+
+	if (write(fuse, &h, sizeof(h)) < 0)
+		CHECK(errno == ENOENT || errno == ENODEV);
+}
+
 static struct fuse_attr attributes(uint64_t node)
 {
 	return (struct fuse_attr){ .ino = node,
@@ -358,8 +368,10 @@ static void serve(const struct fuse_in_header *h)
 		serve_read(h, (const void *)(h + 1));
 		return;
 	case FUSE_FLUSH:
-	case FUSE_RELEASE:
 		reply(h->unique, 0, NULL, 0);
+		return;
+	case FUSE_RELEASE:
+		reply_to_release(h->unique);
 		return;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
