@@ -22,12 +22,13 @@
  * fd is closed and reopened.
  *
  * O_NONBLOCK is what programs set once, right after accept, so it may be recorded again
- * once the change is made (known_changed). A change begins another life (known_change),
- * so a thread that asked before it or during it records nothing. If two changes
- * overlap, it is unknown which one the kernel made last. The second finds that nothing
- * may be recorded and begins a life all the same, as does a call that forgets for good
- * meanwhile. So the first finds a word that is not its own, and forgets for good. A
- * change that never returns (a jump out of a handler) has forgotten for good.
+ * once the change is made (known_changed): at once, if fcntl has set it. A change begins
+ * another life (known_change), so a thread that asked before it or during it records
+ * nothing. If two changes overlap, it is unknown which one the kernel made last. The
+ * second finds that nothing may be recorded and begins a life all the same, as does a
+ * call that forgets for good meanwhile. So the first finds a word that is not its own,
+ * and forgets for good. A change that never returns (a jump out of a handler) has
+ * forgotten for good.
  * tests/fd/known.c tries all orders of two changes, a thread that asks, and dup.
  *
  * A thread that looked at the word before it was forgotten has made its call before the
@@ -66,6 +67,7 @@
 #include "fd/known.h"
 
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include "base/at_load.h"
 #include "fd/hint.h"
@@ -78,7 +80,7 @@ static uint64_t next_life(uint64_t w)
 	return (uint32_t)((w | (KNOWN_LIFE - 1)) + 1);
 }
 
-void known_born(int fd, uint64_t before)
+void known_born(int fd, uint64_t before, int flags)
 {
 	struct fd_state *s = fd_at(fd);
 	uint64_t w;
@@ -89,7 +91,8 @@ void known_born(int fd, uint64_t before)
 	w = next_life(load_relaxed(&s->known));
 	if (!(before & SHARE_UNDER_WAY))
 		w |= (uint64_t)known_epoch(before) << KNOWN_EPOCH | KNOWN_MAY_FLAGS |
-		     KNOWN_MAY_LIMITS;
+		     KNOWN_MAY_LIMITS |
+		     (flags & SOCK_NONBLOCK ? KNOWN_NONBLOCK : KNOWN_BLOCKS);
 	/* release: a thread that learns of the fd from us finds this word, not the last
 	 * life's */
 	store_release(&s->known, w);
@@ -126,11 +129,11 @@ uint64_t known_change(int fd)
 									       : 0;
 }
 
-void known_changed(int fd, uint64_t change)
+void known_changed(int fd, uint64_t change, unsigned what)
 {
-	uint64_t w = change;
+	uint64_t w = change, set = change | KNOWN_MAY_FLAGS | what;
 
-	if (change && !cas_acq_rel(&fd_peek(fd)->known, &w, change | KNOWN_MAY_FLAGS))
+	if (change && !cas_acq_rel(&fd_peek(fd)->known, &w, set))
 		known_forget(fd, KNOWN_FLAGS);
 }
 

@@ -11,11 +11,11 @@
  *   63 ......... 32 | 31 .... 6 |   5      4      3       2         1         0
  *   the forks before    lives    NO_SND NO_RCV NONBLOCK BLOCKS MAY_LIMITS MAY_FLAGS
  *
- *   0, or of old forks  --known_born--> MAY_...    the kernel is asked; may be recorded
- *   MAY_FLAGS           --known_learn--> + BLOCKS or NONBLOCK: not asked again
- *   MAY_LIMITS          --known_learn--> + NO_RCV, NO_SND
+ *   0, or of old forks  --known_born--> MAY_..., and BLOCKS or NONBLOCK
+ *   MAY_LIMITS          --known_learn--> + NO_RCV, NO_SND: the kernel is not asked again
  *   MAY_FLAGS           --known_change--> without it and what it allowed, a life later
- *   that very word      --known_changed--> MAY_FLAGS
+ *   that very word      --known_changed--> MAY_FLAGS, with what was set if that is known
+ *   MAY_FLAGS           --known_learn--> + BLOCKS or NONBLOCK
  *   any                 --known_forget--> without the MAY and all that it allowed, for
  *                                         this life: the kernel is asked each time
  */
@@ -68,18 +68,19 @@ static inline void known_learn(int fd, uint64_t word, unsigned what)
 		cas_acq_rel(&fd_peek(fd)->known, &word, word | what);
 }
 
-/* Before the call that makes a socket, and after it. */
+/* Before the call that makes a socket, and after it. flags: SOCK_NONBLOCK or not. */
 static inline uint64_t known_before(void)
 {
 	return load_acquire(&fd_shares);
 }
-void known_born(int fd, uint64_t before);
+void known_born(int fd, uint64_t before, int flags);
 /* Before `what` of fd may change, or the fd becomes another file, or other processes or
  * fds refer to its file. */
 void known_forget(int fd, unsigned what);
-/* Before and after a change of O_NONBLOCK of fd: forgotten in between. */
+/* Before and after a change of O_NONBLOCK of fd: forgotten in between. what:
+ * KNOWN_BLOCKS or KNOWN_NONBLOCK, as it was set; 0: that is not known. */
 uint64_t known_change(int fd);
-void known_changed(int fd, uint64_t change);
+void known_changed(int fd, uint64_t change, unsigned what);
 /* For all sockets. */
 void known_forget_all(void);
 

@@ -40,6 +40,11 @@ static void change_ioctl(int fd, unsigned long request)
 		known_forget(fd, KNOWN_FLAGS);
 }
 
+static unsigned set_flags(unsigned long flags)
+{
+	return flags & O_NONBLOCK ? KNOWN_NONBLOCK : KNOWN_BLOCKS;
+}
+
 /* Whatever the third argument is, it fits a pointer (libc's own fcntl does the
  * same). */
 LIBC_API int fcntl(int fd, int cmd, ...)
@@ -66,7 +71,7 @@ LIBC_API int fcntl(int fd, int cmd, ...)
 	}
 	change = known_change(fd);
 	r = NEXT(fcntl)(fd, cmd, arg);
-	known_changed(fd, change);
+	known_changed(fd, change, r ? 0 : set_flags((uintptr_t)arg));
 	return r;
 }
 ALSO(fcntl, fcntl64);
@@ -77,7 +82,7 @@ static int nonblocking_ioctl(int fd, unsigned long request, void *arg)
 	uint64_t change = known_change(fd);
 	int r = NEXT(ioctl)(fd, request, arg);
 
-	known_changed(fd, change);
+	known_changed(fd, change, 0); /* *arg may have changed since */
 	return r;
 }
 
@@ -286,7 +291,7 @@ LIBC_API int socket(int domain, int type, int protocol)
 	uint64_t before = known_before();
 	int fd = NEXT(socket)(domain, type, protocol);
 
-	known_born(fd, before);
+	known_born(fd, before, type);
 	return fd;
 }
 
@@ -296,8 +301,8 @@ LIBC_API int socketpair(int domain, int type, int protocol, int fd[2])
 	int r = NEXT(socketpair)(domain, type, protocol, fd);
 
 	if (r == 0) {
-		known_born(fd[0], before);
-		known_born(fd[1], before);
+		known_born(fd[0], before, type);
+		known_born(fd[1], before, type);
 	}
 	return r;
 }

@@ -206,7 +206,7 @@ LIBC_API int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict
 		r = (int)RECEIVES(fd, uk_accept4(fd, addr, len, flags));
 	else
 		r = NEXT(accept4)(fd, addr, len, flags);
-	known_born(r, before);
+	known_born(r, before, flags);
 	return r;
 }
 
