@@ -5,6 +5,7 @@
  *       1  FILE        bit  7     NOSOCK          bits 20-26  waits without a late try
  *       2  MORE        bits 8-14  tries to skip   bit  27     ENDLESS
  *       3  SOCK        bit  15    DEVICE          bit  28     TERMINAL
+ *                                                 bit  29     NO_TRY
  *
  * Racy, and out of date after a close without our knowledge. They choose between ways
  * that are all correct. Only HINT_FILE is trusted, and only where the library sees
@@ -30,7 +31,8 @@
 #define HINT_DEVICE 0x8000u     /* a stream that may be a terminal */
 #define HINT_ENDLESS 0x8000000u /* a file without an end: /dev/zero, /dev/urandom */
 #define HINT_TERMINAL 0x10000000u
-#define HINT_FLAGS 0x1800808fu
+#define HINT_NO_TRY 0x20000000u /* an eventfd, a tty: it refused RWF_NOWAIT */
+#define HINT_FLAGS 0x3800808fu
 #define HINT_MISSES(h) (((h) >> 4) & 7u)
 #define HINT_SKIP 0x100u
 #define HINT_TRIES 0x7f70u /* misses, and tries to skip */

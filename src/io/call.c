@@ -61,6 +61,20 @@ static long try_socket(const struct io_op *op, size_t len)
 	return r;
 }
 
+/* As preadv2 and pwritev2 give it. That a stream refuses RWF_NOWAIT is remembered. */
+static long try_vector(const struct io_op *op, const struct iovec *v, size_t n)
+{
+	unsigned hint = op->off == IO_CURRENT ? fd_hint(op->fd) : 0;
+	long r;
+
+	if (hint & HINT_NO_TRY)
+		return -EOPNOTSUPP;
+	r = sysn(io_calls[op->kind].now, op->fd, v, n, op->off, 0, RWF_NOWAIT);
+	if (unlikely(r == -EOPNOTSUPP) && hint & HINT_STREAM)
+		fd_hint_set(op->fd, (hint & HINT_FLAGS) | HINT_NO_TRY);
+	return r;
+}
+
 static long try_once(const struct io_op *op)
 {
 	const struct io_call *c = &io_calls[op->kind];
@@ -72,11 +86,9 @@ static long try_once(const struct io_op *op)
 	switch ((enum io_form)c->form) {
 	case IO_BYTES:
 		r = try_socket(op, one.iov_len);
-		return r != -ENOTSOCK
-			   ? r
-			   : sysn(c->now, op->fd, &one, 1, op->off, 0, RWF_NOWAIT);
+		return r != -ENOTSOCK ? r : try_vector(op, &one, 1);
 	case IO_VECTOR:
-		return sysn(c->now, op->fd, op->addr, op->len, op->off, 0, RWF_NOWAIT);
+		return try_vector(op, op->addr, op->len);
 	case IO_SOCKET:
 		return sysn(c->now, op->fd, op->addr, one.iov_len, flags, NULL, NULL);
 	case IO_MESSAGE:

@@ -554,6 +554,27 @@ static long wait_or_receive(struct uk_thread *t, struct io_op *op)
 	return wait_for(t, op);
 }
 
+/* A write to an eventfd, or to another stream that is no device and has no form that
+ * cannot block. If there is space now, the kernel's write is cheaper than the reactor,
+ * and it does not wait: only other writers could have filled all 64 bits since. */
+static bool takes_now(struct uk_thread *t, const struct io_op *op)
+{
+	return (op->kind == IO_WRITE || op->kind == IO_WRITEV) &&
+	       (fd_hint(op->fd) & (HINT_NO_TRY | HINT_DEVICE)) == HINT_NO_TRY &&
+	       poll_once(t, op->fd, POLLOUT, 0) == POLLOUT;
+}
+
+static long wait_if_need_be(struct uk_thread *t, struct io_op *op)
+{
+	long r = -EAGAIN;
+
+	if (takes_now(t, op)) {
+		sched_inline(t, 1);
+		r = io_block(t, op, IO_ONCE);
+	}
+	return r == -EAGAIN || r == -EINTR ? wait_or_receive(t, op) : r;
+}
+
 long io_wait(struct uk_thread *t, struct io_op *op)
 {
 	const struct io_call *c = &io_calls[op->kind];
@@ -564,7 +585,7 @@ long io_wait(struct uk_thread *t, struct io_op *op)
 	else if (c->late && fd_hint(op->fd) & HINT_DEVICE && io_in_background(op->fd))
 		r = -EIO;
 	else
-		r = wait_or_receive(t, op);
+		r = wait_if_need_be(t, op);
 	if (!op->parts)
 		io_settle(op);
 	return r;

@@ -300,6 +300,46 @@ static void an_eventfd_waits_like_a_pipe(void)
 	uk_close(j.fd);
 }
 
+static void *late_count(void *arg)
+{
+	struct job *j = arg;
+	uint64_t v;
+
+	uk_sleep(3 * MS);
+	CHECK_EQ(uk_read(j->fd, &v, 8), 8);
+	CHECK_EQ(v, UINT64_MAX - 1);
+	return NULL;
+}
+
+/* Also once it is known to have no form of write that cannot block. */
+static void a_full_eventfd_makes_its_writer_wait(void)
+{
+	struct job j = { .fd = eventfd(0, EFD_CLOEXEC) };
+	uint64_t one = 1, most = UINT64_MAX - 2, v = 0;
+	int64_t none;
+
+	for (int i = 0; i < 3; i++) {
+		uk_thread *t;
+
+		CHECK_EQ(uk_write(j.fd, &one, 8), 8);
+		CHECK_EQ(uk_write(j.fd, &most, 8), 8);
+		none = uk_thread_set_deadline(uk_now() + MS);
+		CHECK_EQ(uk_write(j.fd, &one, 8), -ETIMEDOUT);
+		uk_thread_set_deadline(none);
+		t = spawn(late_count, &j);
+		CHECK_EQ(uk_write(j.fd, &one, 8), 8);
+		join(t);
+		set_nonblock(j.fd);
+		CHECK_EQ(uk_write(j.fd, &most, 8), 8);
+		CHECK_EQ(uk_write(j.fd, &one, 8), -EAGAIN);
+		CHECK_EQ(uk_read(j.fd, &v, 8), 8);
+		CHECK_EQ(v, UINT64_MAX - 1);
+		CHECK_EQ(uk_write(j.fd, &one, 4), -EINVAL);
+		CHECK_EQ(fcntl(j.fd, F_SETFL, 0), 0);
+	}
+	uk_close(j.fd);
+}
+
 static void *all_writer(void *arg)
 {
 	struct job *j = arg;
@@ -642,6 +682,7 @@ int main(void)
 	BOTH(a_write_to_a_pipe_that_breaks_returns_the_count);
 	BOTH(a_nonblocking_fd_does_not_wait);
 	BOTH(an_eventfd_waits_like_a_pipe);
+	BOTH(a_full_eventfd_makes_its_writer_wait);
 	BOTH(read_all_and_write_all_transfer_all_bytes);
 	BOTH(files_are_read_and_written_at_their_positions);
 	BOTH(an_uncached_page_is_not_the_end_of_the_file);
