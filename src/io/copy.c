@@ -11,6 +11,7 @@
  *                        ends), and nothing in it can block
  *   more                 sendfile in portions: as much as the socket has space for, by
  *                        SO_MEMINFO, so that it does not sleep; readiness between them
+ *   to O_NONBLOCK        sendfile: the kernel does not wait for such a socket
  *
  * The buffer belongs to the thread that is in the runtime on its vp: it is never used
  * across a park.
@@ -18,7 +19,8 @@
  * A call of several parts stays with the two files that it began with. Before each part
  * and each wait, the fds are counted as used and their lives compared (fd/fd.c); if one
  * was closed meanwhile, the call ends. Neither is counted during a wait for the other,
- * because a close of it would have to wait as long.
+ * because a close of it would have to wait as long. The preload library's close moves a
+ * wait to a duplicate of the file, which then serves until the end of the call.
  *
  * Rejected: poll + sendfile (poll promises space for a byte, not for a file); splice
  * through a pipe (the same socket, one more call, two fds for each thread);
@@ -34,6 +36,8 @@
 #include <linux/sock_diag.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+
+#include "fd/known.h"
 
 #define BOUNCE ((size_t)65536)
 #define BOUNCE_VPS 1024u
@@ -76,7 +80,7 @@ static long room_of(struct uk_thread *t, int fd)
 enum { IN, OUT };
 
 struct pair {
-	int fd[2];
+	struct io_op end[2]; /* the wait for each */
 	uint32_t life[2];
 	/* The first part or wait is over. Until then the call uses the fds without
 	 * counting them. */
@@ -85,21 +89,21 @@ struct pair {
 
 static struct pair pair_of(int in, int out)
 {
-	return (struct pair){ { in, out }, { fd_life(in), fd_life(out) }, false };
+	return (struct pair){ { { .kind = IO_POLL, .fd = in, .len = POLLIN },
+				{ .kind = IO_POLL, .fd = out, .len = POLLOUT } },
+			      { fd_life(in), fd_life(out) },
+			      false };
 }
 
-static bool use(const struct uk_thread *t, const struct pair *p, int i)
+static void pair_end(struct pair *p)
 {
-	/* in a foreign thread's call the kernel holds the files */
-	if (t->kind == THREAD_USER)
-		fd_use(p->fd[i]);
-	return fd_life(p->fd[i]) == p->life[i];
+	io_settle(&p->end[IN]);
+	io_settle(&p->end[OUT]);
 }
 
-static void unuse(const struct uk_thread *t, const struct pair *p, int i)
+static bool use(const struct uk_thread *t, struct pair *p, int i)
 {
-	if (t->kind == THREAD_USER)
-		fd_unuse(p->fd[i]);
+	return io_go_on(t, &p->end[i], p->life[i]);
 }
 
 /* Make call by the fds, if they still refer to the same files. */
@@ -111,23 +115,22 @@ static void unuse(const struct uk_thread *t, const struct pair *p, int i)
 		if (!late_ || (int)use(t, p, IN) & (int)use(t, p, OUT))                \
 			with_ = (call);                                                \
 		if (late_) {                                                           \
-			unuse(t, p, IN);                                               \
-			unuse(t, p, OUT);                                              \
+			io_let_go(&(p)->end[IN]);                                      \
+			io_let_go(&(p)->end[OUT]);                                     \
 		}                                                                      \
 		(p)->begun = true;                                                     \
 		with_;                                                                 \
 	})
 
 /* Wait until file i is ready, or its socket's time limit is over. */
-static int pair_ready(struct uk_thread *t, struct pair *p, int i, unsigned events,
-		      int64_t *until)
+static int pair_ready(struct uk_thread *t, struct pair *p, int i, int64_t *until)
 {
 	int r = -EBADF;
 
 	p->begun = true;
 	if (use(t, p, i))
-		r = io_ready_limit(t, p->fd[i], events, until);
-	unuse(t, p, i);
+		r = io_ready_limit(t, &p->end[i], until);
+	io_let_go(&p->end[i]);
 	return r;
 }
 
@@ -135,7 +138,7 @@ static int pair_ready(struct uk_thread *t, struct pair *p, int i, unsigned event
 
 struct copy {
 	struct pair p;
-	int64_t *pos; /* of `in`; NULL: it has no position */
+	int64_t *pos; /* of `in`; NULL: it has no position. The program's, or ours */
 	size_t n, done;
 	int64_t until; /* the time limit of the socket `out` */
 	int again;     /* waits since `out` last took something */
@@ -145,7 +148,7 @@ struct copy {
  * short of memory) is tried again after a pause. */
 static int room_ready(struct uk_thread *t, struct copy *c)
 {
-	int r = pair_ready(t, &c->p, OUT, POLLOUT, &c->until);
+	int r = pair_ready(t, &c->p, OUT, &c->until);
 
 	if (r < 0 || ++c->again <= AGAIN_MAX)
 		return r;
@@ -159,13 +162,13 @@ static long bounce_once(struct uk_thread *t, const struct copy *c, size_t most)
 	size_t n = c->n - c->done;
 	struct iovec one = { bounce_of(t), MIN(n, most) };
 	struct io_op from = { .kind = IO_READV,
-			      .fd = c->p.fd[IN],
+			      .fd = c->p.end[IN].fd,
 			      .addr = &one,
 			      .len = 1,
 			      .inside = true,
 			      .off = c->pos ? *c->pos : -1 };
 	struct io_op to = { .kind = IO_SEND,
-			    .fd = c->p.fd[OUT],
+			    .fd = c->p.end[OUT].fd,
 			    .addr = one.iov_base,
 			    .inside = true };
 	long r;
@@ -178,21 +181,19 @@ static long bounce_once(struct uk_thread *t, const struct copy *c, size_t most)
 	to.len = (uint32_t)r;
 	to.flags = (size_t)r == BOUNCE && n > BOUNCE ? MSG_MORE : 0;
 	r = io_try(t, &to);
-	if (r >= 0) {
-		sched_inline(t, 1);
+	if (r >= 0)
 		*c->pos += r;
-	}
 	return r == -ENOTSOCK ? -EOPNOTSUPP : r;
 }
 
 static long sendfile_raw(struct uk_thread *t, struct copy *c, size_t n)
 {
-	int out = c->p.fd[OUT];
+	int out = c->p.end[OUT].fd;
 	long r;
 
 	raw_begin(t, out);
 	r = WITH_BOTH(t, &c->p,
-		      io_marked(t, SYS_sendfile, out, c->p.fd[IN], SYS_ARG(c->pos),
+		      io_marked(t, SYS_sendfile, out, c->p.end[IN].fd, SYS_ARG(c->pos),
 				(long)MIN(n, c->n - c->done), 0, 0));
 	raw_end(t, out);
 	return r;
@@ -203,7 +204,7 @@ static long sendfile_other(struct uk_thread *t, struct copy *c)
 {
 	int r;
 
-	if (io_is_file(t, c->p.fd[OUT]) || io_nonblock(t, c->p.fd[OUT]))
+	if (io_is_file(t, c->p.end[OUT].fd))
 		return sendfile_raw(t, c, IO_MAX_LEN);
 	r = room_ready(t, c);
 	return r < 0 ? r : sendfile_raw(t, c, PAGE);
@@ -226,19 +227,17 @@ static long sendfile_room(struct uk_thread *t, struct copy *c, long room)
  * connection ends the call.) */
 static long sendfile_sock(struct uk_thread *t, struct copy *c)
 {
-	int out = c->p.fd[OUT];
-	bool plain = io_nonblock(t, out);
-
 	for (;;) {
+		int out = c->p.end[OUT].fd;
 		/* what the previous holder sent is already subtracted from the space */
 		bool mine = fd_try(out, FD_SENDING);
 		long room = mine ? room_of(t, out) : 0, r;
 
 		/* ready, but no space: the kernel counts the two differently */
-		if (mine && (room > 0 || plain || c->again > SLOT_TRIES)) {
+		if (mine && (room > 0 || c->again > SLOT_TRIES)) {
 			r = sendfile_room(t, c, room);
 			fd_done(out, FD_SENDING);
-			if (r != -EAGAIN || plain)
+			if (r != -EAGAIN)
 				return r;
 		} else if (mine)
 			fd_done(out, FD_SENDING);
@@ -253,18 +252,27 @@ static long sendfile_sock(struct uk_thread *t, struct copy *c)
 
 static long sendfile_once(struct uk_thread *t, struct copy *c)
 {
-	long room = room_of(t, c->p.fd[OUT]);
+	int out = c->p.end[OUT].fd;
+	long room;
 
-	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
+	if ((t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER) ||
+	    io_nonblock(t, out))
 		return sendfile_raw(t, c, IO_MAX_LEN);
+	room = room_of(t, out);
 	if (room == -ENOTSOCK)
 		return sendfile_other(t, c);
 	return room < 0 ? room : sendfile_sock(t, c);
 }
 
+/* Is it known, without a system call, that the kernel does not wait for `out`? */
+static bool never_waits(const struct copy *c)
+{
+	return known_ask(c->p.end[OUT].fd) & KNOWN_NONBLOCK;
+}
+
 static long sendfile_loop(struct uk_thread *t, struct copy *c)
 {
-	bool bounce = c->n <= BOUNCE;
+	bool bounce = c->n <= BOUNCE && !never_waits(c);
 
 	while (c->done < c->n) {
 		long r = io_check(t);
@@ -277,13 +285,14 @@ static long sendfile_loop(struct uk_thread *t, struct copy *c)
 		if (r == -EOPNOTSUPP) {
 			bounce = false;
 			r = sendfile_once(t, c);
-		} else if (r == -EAGAIN && !io_nonblock(t, c->p.fd[OUT])) {
+		} else if (r == -EAGAIN && !io_nonblock(t, c->p.end[OUT].fd)) {
 			r = room_ready(t, c);
 			if (r >= 0)
 				continue;
 		}
 		if (r <= 0)
 			return c->done ? (long)c->done : r;
+		sched_inline(t, 1);
 		c->done += (size_t)r;
 		c->again = 0;
 	}
@@ -294,8 +303,7 @@ static long sendfile_loop(struct uk_thread *t, struct copy *c)
  * the end. So do we, even if another thread moves it meanwhile. */
 static long sendfile_here(struct uk_thread *t, struct copy *c)
 {
-	int in = c->p.fd[IN];
-	long r = io_marked(t, SYS_lseek, in, 0, SEEK_CUR, 0, 0, 0);
+	long r = io_marked(t, SYS_lseek, c->p.end[IN].fd, 0, SEEK_CUR, 0, 0, 0);
 	int64_t pos = r;
 
 	if (r >= 0) {
@@ -307,32 +315,40 @@ static long sendfile_here(struct uk_thread *t, struct copy *c)
 		return sendfile_loop(t, c);
 	}
 	if (r > 0 && use(t, &c->p, IN))
-		io_marked(t, SYS_lseek, in, (long)pos, SEEK_SET, 0, 0, 0);
-	if (r > 0)
-		unuse(t, &c->p, IN);
+		io_marked(t, SYS_lseek, c->p.end[IN].fd, (long)pos, SEEK_SET, 0, 0, 0);
 	return r;
+}
+
+/* With a count of 0 the kernel checks the fds and the offset, and does nothing. */
+static long sendfile_vet(struct uk_thread *t, struct copy *c)
+{
+	return io_vets && c->pos && !never_waits(c) ? sendfile_raw(t, c, 0) : 0;
+}
+
+static long sendfile_all(struct uk_thread *t, struct copy *c)
+{
+	long r = sendfile_vet(t, c);
+
+	if (r < 0)
+		return r;
+	if (!c->n)
+		return sendfile_raw(t, c, 0);
+	return c->pos ? sendfile_loop(t, c) : sendfile_here(t, c);
 }
 
 ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 {
-	int64_t pos = off ? *off : 0;
-	struct copy c = { .p = pair_of(in, out),
-			  .pos = off ? &pos : NULL,
-			  .n = MIN(n, IO_MAX_LEN) };
+	struct copy c = { .p = pair_of(in, out), .pos = off, .n = MIN(n, IO_MAX_LEN) };
 	int unable = rt_begin();
+	struct uk_thread *t;
+	long r;
 
 	if (unlikely(unable))
 		return unable;
-	struct uk_thread *t = rt_enter();
-	long r;
-
-	if (!c.n)
-		r = sendfile_raw(t, &c, 0);
-	else
-		r = off ? sendfile_loop(t, &c) : sendfile_here(t, &c);
+	t = rt_enter();
+	r = sendfile_all(t, &c);
+	pair_end(&c.p);
 	rt_exit();
-	if (off)
-		*off = pos;
 	return r;
 }
 
@@ -388,7 +404,7 @@ static int ends_ready(struct uk_thread *t, struct splice *s)
 	struct timespec zero = { 0, 0 };
 
 	for (int i = IN; i <= OUT; i++)
-		p[i] = (struct pollfd){ .fd = e[i].waits ? s->p.fd[i] : -1,
+		p[i] = (struct pollfd){ .fd = e[i].waits ? s->p.end[i].fd : -1,
 					.events = e[i].events };
 	COUNT(t, syscalls);
 	sys5(SYS_ppoll, p, 2, &zero, NULL, 8);
@@ -396,8 +412,7 @@ static int ends_ready(struct uk_thread *t, struct splice *s)
 		int r = 0;
 
 		if (e[i].waits && !p[i].revents)
-			r = pair_ready(t, &s->p, i, (unsigned)e[i].events,
-				       &s->until[i]);
+			r = pair_ready(t, &s->p, i, &s->until[i]);
 		if (r < 0)
 			return r;
 	}
@@ -414,16 +429,16 @@ static bool goes_on(struct uk_thread *t, const struct splice *s)
 	    s->done >= s->n || io_check(t))
 		return false;
 	COUNT(t, syscalls);
-	return !sys3(SYS_ioctl, s->p.fd[IN], FIONREAD, &left) && left > 0;
+	return !sys3(SYS_ioctl, s->p.end[IN].fd, FIONREAD, &left) && left > 0;
 }
 
 static long splice_once(struct uk_thread *t, struct splice *s, size_t n)
 {
-	const int *fd = s->p.fd;
+	const struct io_op *end = s->p.end;
 
 	return WITH_BOTH(t, &s->p,
-			 io_marked(t, SYS_splice, fd[IN], SYS_ARG(s->off_in), fd[OUT],
-				   SYS_ARG(s->off_out), (long)n,
+			 io_marked(t, SYS_splice, end[IN].fd, SYS_ARG(s->off_in),
+				   end[OUT].fd, SYS_ARG(s->off_out), (long)n,
 				   s->flags | SPLICE_F_NONBLOCK));
 }
 
@@ -438,8 +453,8 @@ static long splice_part(struct uk_thread *t, struct splice *s)
 		if (r < 0)
 			return r;
 		if (s->waits && out->sock && out->waits)
-			chunk = MIN(chunk,
-				    (size_t)MAX(room_of(t, s->p.fd[OUT]), (long)PAGE));
+			chunk = MIN(chunk, (size_t)MAX(room_of(t, s->p.end[OUT].fd),
+						       (long)PAGE));
 		r = splice_once(t, s, chunk);
 		if (r != -EAGAIN || !s->waits || (s->flags & SPLICE_F_NONBLOCK))
 			return r;
@@ -485,6 +500,7 @@ ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 	s.waits = !wrong && (e[IN].waits || e[OUT].waits);
 	if (r == 0)
 		r = splice_loop(t, &s);
+	pair_end(&s.p);
 	rt_exit();
 	return r;
 }

@@ -26,7 +26,7 @@
 #define TERMINALS 64u
 #define PAUSE (NS_PER_MS / 4)
 
-bool io_sees_closes, io_vets_lists;
+bool io_sees_closes, io_vets;
 
 /* -- what an fd is -- */
 
@@ -108,7 +108,7 @@ static ssize_t vectored(io_fn *fn, enum io_kind kind, int fd, const struct iovec
 			    .addr = iov,
 			    .len = (uint32_t)n,
 			    .off = off };
-	long r = io_vets_lists ? vet(kind, fd, iov, n) : 1;
+	long r = io_vets ? vet(kind, fd, iov, n) : 1;
 
 	if (r <= 0)
 		return r;

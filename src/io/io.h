@@ -106,6 +106,8 @@ long io_plain(struct uk_thread *t, const struct io_op *op);
  * (fd_life), from before the first part. False: the fd was closed before its file
  * could be held, and the call ends with what it has. */
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
+/* Between two parts: op's fd is no longer counted as used. */
+void io_let_go(struct io_op *op);
 /* At the end of such a call: op->fd is the caller's fd again. */
 void io_settle(struct io_op *op);
 /* sock.c, file.c: the calls of fast.c in full. done: what a send gave that was tried;
@@ -139,9 +141,10 @@ long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, si
 /* Wait for events of fd: the ready ones, or -errno. Also bounded by the thread's
  * deadline. */
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);
-/* The same, but -EAGAIN when the time limit of the socket's own option (SO_RCVTIMEO for
- * POLLIN, SO_SNDTIMEO for POLLOUT) is over. *until: 0 before a call's first wait. */
-int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until);
+/* The same for an IO_POLL, but -EAGAIN when the time limit of the socket's own option
+ * (SO_RCVTIMEO for POLLIN, SO_SNDTIMEO for POLLOUT) is over. *until: 0 before a call's
+ * first wait. op->fd may be a duplicate afterwards, until io_settle. */
+int io_ready_limit(struct uk_thread *t, struct io_op *op, int64_t *until);
 /* When that limit is over; TIME_NEVER: no limit, or no socket. */
 int64_t io_limit(struct uk_thread *t, int fd, unsigned events);
 /* Did that limit end a wait that returned r, and not the thread's deadline? */
@@ -171,8 +174,8 @@ static inline void io_follow(int *fd, int duplicate, int first)
 	*fd = duplicate;
 }
 /* The preload library sets them at load time: every close of an fd goes through it; a bad
- * list of a readv or writev must fail with EFAULT. */
-extern bool io_sees_closes, io_vets_lists;
+ * list or offset (readv, writev, sendfile) must fail with EFAULT. */
+extern bool io_sees_closes, io_vets;
 /* io_wait.c: accept(2) on a listener without O_NONBLOCK, such that it does not block
  * because another of our threads was faster. A new fd or -errno. -EAGAIN: no connection
  * is waiting, or another thread is just taking it; wait for readiness again. Call it

@@ -140,6 +140,13 @@ void io_settle(struct io_op *op)
 		settle(op);
 }
 
+void io_let_go(struct io_op *op)
+{
+	if (op->held)
+		fd_unuse(op->fd);
+	op->held = false;
+}
+
 /* Only for user threads: in a foreign thread's call the kernel holds the file. */
 static void hold(const struct uk_thread *t, struct io_op *op)
 {
@@ -245,24 +252,32 @@ static int wait_ready(struct uk_thread *t, struct io_op *op, int64_t deadline)
 	return r ? r : (int)(events & (POLLIN | POLLOUT));
 }
 
+static int ready(struct uk_thread *t, struct io_op *op, int64_t deadline)
+{
+	int r;
+
+	left(op);
+	while ((r = wait_ready(t, op, deadline)) == REACTOR_MOVED)
+		follow(op);
+	return r;
+}
+
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 {
 	struct io_op op = { .kind = IO_POLL, .fd = fd, .len = events };
-	int r;
+	int r = ready(t, &op, deadline);
 
-	while ((r = wait_ready(t, &op, deadline)) == REACTOR_MOVED)
-		follow(&op);
 	io_settle(&op);
 	return r;
 }
 
-int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until)
+int io_ready_limit(struct uk_thread *t, struct io_op *op, int64_t *until)
 {
 	int r;
 
 	if (!*until)
-		*until = io_limit(t, fd, events);
-	r = io_ready(t, fd, events, *until);
+		*until = io_limit(t, op->fd, op->len);
+	r = ready(t, op, *until);
 	return io_limit_over(t, *until, r) ? -EAGAIN : r;
 }
 

@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fd/known.h"
 #include "io/io_hostile.h"
 #include "preload/pt_calls.h"
 #include "sched/vp.h"
@@ -418,10 +419,25 @@ static ssize_t sendfile_whole(int out, int in, off_t *off, size_t n)
 	return whole_result(&w);
 }
 
+/* A socket that takes bytes in any portions, or one that is known not to wait. */
+static bool takes_portions(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return known_ask(fd) & KNOWN_NONBLOCK ||
+	       (!sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) &&
+		type == SOCK_STREAM);
+}
+
 LIBC_API ssize_t sendfile(int out, int in, off_t *off, size_t n)
 {
-	return posix_user() ? sendfile_whole(out, in, off, n)
-			    : NEXT(sendfile)(out, in, off, n);
+	if (!posix_user())
+		return NEXT(sendfile)(out, in, off, n);
+	if (takes_portions(out))
+		return POSIX_CALL(posix_restarts(out, SO_SNDTIMEO),
+				  uk_sendfile(out, in, off, n));
+	return sendfile_whole(out, in, off, n);
 }
 ALSO(sendfile, sendfile64);
 

@@ -114,7 +114,7 @@ AT_LOAD(posix_start)
 {
 	const char *children = env_get("UK_CHILDREN"), *stats = env_get("UK_STATS");
 
-	io_sees_closes = io_vets_lists = true;
+	io_sees_closes = io_vets = true;
 	monitor_no_nice = true;
 	stack_guards_singly();
 	set_stack();

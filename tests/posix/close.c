@@ -385,9 +385,10 @@ static void *transfers(void *arg)
 {
 	static long (*const senders[])(void) = { by_send, by_write, by_writev,
 						 by_sendmsg, by_sendfile };
-	static const char *const names[] = { "send", "write", "writev", "sendmsg" };
+	static const char *const names[] = { "send", "write", "writev", "sendmsg",
+					     "sendfile" };
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		goes_on(senders[i], names[i]);
 	takes_no_other();
 	for (unsigned i = 0; i < 300; i++)

@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -147,6 +148,53 @@ static void *files(void *arg)
 	return arg;
 }
 
+/* To a socket that waits, and to one with O_NONBLOCK, which is then filled. */
+static void sendfile_to_socket(int fd, int type)
+{
+	off_t off = 0, sent = 0, *fixed;
+	int s[2];
+	ssize_t r;
+
+	fixed =
+	    mmap(NULL, sizeof(*fixed), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(fixed != MAP_FAILED && !socketpair(AF_UNIX, type, 0, s));
+	FAILS(sendfile(s[0], fd, BAD, 10), EFAULT);
+	FAILS(sendfile(s[0], -1, &off, 10), EBADF);
+	FAILS(sendfile(s[0], p[0], &off, 10), ESPIPE);
+	off = -1;
+	FAILS(sendfile(s[0], fd, &off, 10), EINVAL);
+	off = 0;
+	CHECK(sendfile(s[0], fd, &off, 0) == 0 && off == 0);
+	CHECK(sendfile(s[0], fd, &off, 10) == 10 && off == 10);
+	CHECK(read(s[1], back, 100) == 10 && !memcmp(back, big, 10));
+	off = BIG - 3;
+	CHECK(sendfile(s[0], fd, &off, 10) == 3 && off == BIG);
+	CHECK(sendfile(s[0], fd, &off, 10) == 0);
+	CHECK(read(s[1], back, 100) == 3 && !memcmp(back, big + BIG - 3, 3));
+	CHECK(sendfile(s[0], fd, fixed, 10) == -1 && errno == EFAULT);
+	if (type & SOCK_NONBLOCK) {
+		CHECK(read(s[1], back, 100) == 10); /* the offset is checked last */
+		for (off = 0; (r = sendfile(s[0], fd, &off, BIG)) > 0; sent += r)
+			CHECK(off == sent + r);
+		CHECK(r == -1 && errno == EAGAIN && sent > 0 && sent < BIG);
+		for (off = 0; (r = read(s[1], back, BIG)) > 0; off += r)
+			CHECK(!memcmp(back, big + off, (size_t)r));
+		CHECK(off == sent);
+	}
+	CHECK(!close(s[0]) && !close(s[1]) && !munmap(fixed, sizeof(*fixed)));
+}
+
+static void *sendfiles(void *arg)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && write(fd, big, BIG) == BIG);
+	sendfile_to_socket(fd, SOCK_STREAM);
+	sendfile_to_socket(fd, SOCK_STREAM | SOCK_NONBLOCK);
+	CHECK(!close(fd));
+	return arg;
+}
+
 /* A thread that locks a locked file waits for the holder. */
 static void *lock_waits(void *arg)
 {
@@ -186,6 +234,7 @@ int main(void)
 	run_in_thread(parts);
 	run_in_thread(refused);
 	run_in_thread(files);
+	run_in_thread(sendfiles);
 	run_in_thread(locks);
 	printf("ok\n");
 	return 0;

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "asleep.h"
 #include "posix.h"
 
 #define SIZE (3l << 20)
@@ -178,6 +179,7 @@ static void *writes(void *arg)
 {
 	struct way *w = arg;
 
+	CHECK(!pthread_setname_np(pthread_self(), "writer"));
 	w->r = w->call(w->fd);
 	pthread_testcancel();
 	return arg;
@@ -240,6 +242,14 @@ static void until_full(int fd)
 	} while (before != now);
 }
 
+/* A user thread that waits for space keeps no kernel thread. */
+static void until_it_waits(int fd)
+{
+	until_full(fd);
+	while (user_thread_known("writer") && !user_thread_parked("writer"))
+		usleep(1000);
+}
+
 /* Each reason ends the call in the middle: its result is the number of bytes that
  * arrived. */
 enum reason { HANDLER, CANCELLED, CLOSED, REASONS };
@@ -255,7 +265,7 @@ static void ends_with_part(int kind, int h, enum reason why)
 	out.fd = p[1];
 	t = start(writes, &out);
 	finish(start(reads, &in));
-	until_full(p[0]); /* now the writer waits for space */
+	until_it_waits(p[0]);
 	in.stop = -1;
 	if (why == HANDLER) {
 		pthread_kill(t, SIGUSR1);
