@@ -228,19 +228,19 @@ static long sendfile_room(struct uk_thread *t, struct copy *c, long room)
 static long sendfile_sock(struct uk_thread *t, struct copy *c)
 {
 	for (;;) {
-		int out = c->p.end[OUT].fd;
+		struct io_op *out = &c->p.end[OUT];
 		/* what the previous holder sent is already subtracted from the space */
-		bool mine = fd_try(out, FD_SENDING);
-		long room = mine ? room_of(t, out) : 0, r;
+		bool mine = io_take(out, FD_SENDING);
+		long room = mine ? room_of(t, out->fd) : 0, r;
 
 		/* ready, but no space: the kernel counts the two differently */
 		if (mine && (room > 0 || c->again > SLOT_TRIES)) {
 			r = sendfile_room(t, c, room);
-			fd_done(out, FD_SENDING);
+			io_give(out);
 			if (r != -EAGAIN)
 				return r;
 		} else if (mine)
-			fd_done(out, FD_SENDING);
+			io_give(out);
 		if (room < 0)
 			return room;
 		c->p.begun = true;
@@ -320,9 +320,14 @@ static long sendfile_here(struct uk_thread *t, struct copy *c)
 }
 
 /* With a count of 0 the kernel checks the fds and the offset, and does nothing. */
-static long sendfile_vet(struct uk_thread *t, struct copy *c)
+static long sendfile_vet(struct uk_thread *t, const struct copy *c)
 {
-	return io_vets && c->pos && !never_waits(c) ? sendfile_raw(t, c, 0) : 0;
+	const struct io_op *end = c->p.end;
+
+	if (!io_vets || !c->pos || never_waits(c))
+		return 0;
+	return io_marked(t, SYS_sendfile, end[OUT].fd, end[IN].fd, SYS_ARG(c->pos), 0,
+			 0, 0);
 }
 
 static long sendfile_all(struct uk_thread *t, struct copy *c)

@@ -314,12 +314,17 @@ void file_fork_child(void)
 	memset(terminals, 0, sizeof(terminals));
 }
 
-void io_jumped(struct uk_thread *t)
+static void give_terminal(struct uk_thread *t)
 {
-	if (likely(!t->terminal))
-		return;
 	store_release(&terminals[t->terminal - 1], 0); /* pairs with the exchange */
 	t->terminal = 0;
+}
+
+void io_jumped(struct uk_thread *t, const struct io_op *outer)
+{
+	io_release(outer);
+	if (unlikely(t->terminal))
+		give_terminal(t);
 }
 
 static long write_terminal(struct uk_thread *t, struct io_op *op, const struct iovec *v,
@@ -338,7 +343,7 @@ static long write_terminal(struct uk_thread *t, struct io_op *op, const struct i
 		return r;
 	t->terminal = (uint8_t)(slot + 1);
 	r = write_stream(t, op, v, n, life);
-	io_jumped(t);
+	give_terminal(t);
 	return r;
 }
 

@@ -110,6 +110,17 @@ bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
 void io_let_go(struct io_op *op);
 /* At the end of such a call: op->fd is the caller's fd again. */
 void io_settle(struct io_op *op);
+/* Take FD_SENDING ... of op's fd, and give it back. False: another thread has it. */
+bool io_take(struct io_op *op, uint8_t what);
+void io_give(struct io_op *op);
+/* Go on with a duplicate of op's file, which io_settle closes. */
+void io_own(struct io_op *op, int duplicate);
+/* op goes on with the file that first began with. */
+void io_take_over(struct io_op *op, struct io_op *first);
+/* The innermost of the calling thread's ops that hold something of an fd; NULL: none.
+ * io_release releases those inside outer. */
+struct io_op *io_holders(void);
+void io_release(const struct io_op *outer);
 /* sock.c, file.c: the calls of fast.c in full. done: what a send gave that was tried;
  * 0: it was not tried. life: the fd's, from before. */
 ssize_t io_read(int fd, void *buf, size_t n);
@@ -176,12 +187,12 @@ static inline void io_follow(int *fd, int duplicate, int first)
 /* The preload library sets them at load time: every close of an fd goes through it; a bad
  * list or offset (readv, writev, sendfile) must fail with EFAULT. */
 extern bool io_sees_closes, io_vets;
-/* io_wait.c: accept(2) on a listener without O_NONBLOCK, such that it does not block
- * because another of our threads was faster. A new fd or -errno. -EAGAIN: no connection
- * is waiting, or another thread is just taking it; wait for readiness again. Call it
- * under a mark: it does block if something outside the runtime (another process, a
- * foreign call) takes the connection first. */
-int io_accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags);
+/* An accept on a listener without O_NONBLOCK, such that it does not block because
+ * another of our threads was faster. A new fd or -errno. -EAGAIN: no connection is
+ * waiting, or another thread is just taking it; wait for readiness again. Call it under
+ * a mark: it does block if something outside the runtime (another process, a foreign
+ * call) takes the connection first. */
+long io_accept_try(struct io_op *op);
 /* close.c: fd is about to be closed, or to become another file; the calls that wait on
  * it go on waiting. The runtime is running, and the caller may enter it. */
 void io_leave(int fd);
@@ -200,9 +211,9 @@ void raw_end(struct uk_thread *t, int fd);
  * on it return. */
 void raw_interrupt(int fd);
 
-/* file.c: the caller has jumped out of one of its calls, perhaps out of a write to a
- * terminal. */
-void io_jumped(struct uk_thread *t);
+/* file.c: the caller, t, jumps out of all calls inside outer (io_holders), perhaps out of
+ * a write to a terminal. */
+void io_jumped(struct uk_thread *t, const struct io_op *outer);
 /* In a forked child: what lost threads had taken is free. */
 void file_fork_child(void);
 void raw_fork_child(void);

@@ -108,7 +108,43 @@ int64_t io_limit(struct uk_thread *t, int fd, unsigned events)
 	return sys_now() + MIN(tv.tv_sec, LIMIT_MAX) * NS_PER_SEC + tv.tv_usec * 1000;
 }
 
-/* -- the file of an fd that is closed during a call -- */
+/* -- what a call holds of its fd --
+ *
+ * A handler that interrupts the call outside the runtime may jump out of it, or end the
+ * thread. So each op that holds something is in a list, and the jump releases what the
+ * calls that it leaves had (io_jumped). Only for threads with TLS of their own: a light
+ * thread has no handlers. */
+
+static __thread struct io_op *holders __attribute__((tls_model("initial-exec")));
+
+struct io_op *io_holders(void)
+{
+	return holders;
+}
+
+static void list(struct io_op *op)
+{
+	const struct uk_thread *t = thread_self();
+
+	if (op->listed || (t && t->light))
+		return;
+	op->listed = true;
+	op->below = holders;
+	holders = op;
+}
+
+/* Once it holds nothing any more. */
+static void unlist(struct io_op *op)
+{
+	struct io_op **at = &holders;
+
+	if (!op->listed || op->held || op->was || op->taken)
+		return;
+	while (*at != op)
+		at = &(*at)->below;
+	*at = op->below;
+	op->listed = false;
+}
 
 static void follow(struct io_op *op)
 {
@@ -120,18 +156,32 @@ static void follow(struct io_op *op)
 		op->was = op->fd + 1;
 	op->held = false;
 	op->fd = op->fd2;
+	list(op);
+}
+
+void io_let_go(struct io_op *op)
+{
+	if (op->held)
+		fd_unuse(op->fd);
+	op->held = false;
+	unlist(op);
 }
 
 static COLD void settle(struct io_op *op)
 {
-	if (op->held)
-		fd_unuse(op->fd);
-	if (op->was) {
-		fd_drop(op->fd);
-		op->fd = op->was - 1;
-	}
+	const struct io_op was = *op;
+
 	op->held = false;
-	op->was = 0;
+	op->was = op->taken = 0;
+	if (was.was)
+		op->fd = was.was - 1;
+	unlist(op);
+	if (was.taken)
+		fd_done(was.fd, was.taken);
+	if (was.held)
+		fd_unuse(was.fd);
+	if (was.was)
+		fd_drop(was.fd);
 }
 
 void io_settle(struct io_op *op)
@@ -140,11 +190,44 @@ void io_settle(struct io_op *op)
 		settle(op);
 }
 
-void io_let_go(struct io_op *op)
+bool io_take(struct io_op *op, uint8_t what)
 {
-	if (op->held)
-		fd_unuse(op->fd);
-	op->held = false;
+	if (!fd_try(op->fd, what))
+		return false;
+	op->taken = what;
+	list(op);
+	return true;
+}
+
+void io_give(struct io_op *op)
+{
+	fd_done(op->fd, op->taken);
+	op->taken = 0;
+	unlist(op);
+}
+
+void io_own(struct io_op *op, int duplicate)
+{
+	op->fd2 = duplicate;
+	follow(op);
+}
+
+void io_take_over(struct io_op *op, struct io_op *first)
+{
+	op->fd = first->fd;
+	op->was = first->was;
+	op->held = first->held;
+	if (first->listed)
+		list(op);
+	first->was = 0;
+	first->held = false;
+	unlist(first);
+}
+
+void io_release(const struct io_op *outer)
+{
+	while (holders != outer)
+		settle(holders);
 }
 
 /* Only for user threads: in a foreign thread's call the kernel holds the file. */
@@ -154,6 +237,7 @@ static void hold(const struct uk_thread *t, struct io_op *op)
 		return;
 	fd_use(op->fd);
 	op->held = true;
+	list(op);
 }
 
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life)
@@ -301,29 +385,28 @@ int io_pause(struct uk_thread *t, int64_t ns)
  * to the reactor. Only for the epoll engine: accept by io_uring has no such race.
  * Rejected: O_NONBLOCK, or SO_RCVTIMEO, for the time of the call (other processes see
  * it). */
-int io_accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags)
+long io_accept_try(struct io_op *op)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p = { .fd = op->fd, .events = POLLIN };
 	struct timespec zero = { 0 };
 	long r;
 
-	if (!fd_try(fd, FD_ACCEPTING))
+	if (!io_take(op, FD_ACCEPTING))
 		return -EAGAIN;
 	r = sys5(SYS_ppoll, &p, 1, &zero, NULL, 8);
 	if (r > 0)
-		r = sys4(SYS_accept4, fd, addr, len, flags);
+		r = sys4(SYS_accept4, op->fd, op->addr, op->addr2, op->flags);
 	else if (r == 0 || r == -EINTR)
 		r = -EAGAIN;
-	fd_done(fd, FD_ACCEPTING);
-	return (int)r;
+	io_give(op);
+	return r;
 }
 
 /* The reactor reports that fd is ready, or that it cannot tell. Then accept is tried in
  * a form in which no other thread of ours can make it block. Another process still can:
  * then it sleeps, under a mark, and neither a deadline nor cancellation ends that. */
-static long block_ready(struct uk_thread *t, const struct io_op *op)
+static long block_ready(struct uk_thread *t, struct io_op *op)
 {
-	struct sockaddr *addr = (struct sockaddr *)(uintptr_t)op->addr;
 	long r;
 
 	if (op->kind != IO_ACCEPT)
@@ -331,7 +414,7 @@ static long block_ready(struct uk_thread *t, const struct io_op *op)
 	COUNT(t, syscalls);
 	raw_begin(t, op->fd);
 	block_begin(t, false);
-	r = io_accept_try(op->fd, addr, op->addr2, (int)op->flags);
+	r = io_accept_try(op);
 	block_end(t);
 	raw_end(t, op->fd);
 	return r;

@@ -33,6 +33,8 @@ static void next_piece(struct io_op *op, const struct io_op *first,
 			      .fd = op->fd,
 			      .was = op->was,
 			      .held = op->held,
+			      .listed = op->listed,
+			      .below = op->below,
 			      .parts = true,
 			      .flags = first->flags & ~(uint32_t)MSG_FASTOPEN,
 			      .off = off,
@@ -89,15 +91,11 @@ long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, si
 	     long r, uint32_t life)
 {
 	struct io_iov io = { v, n, 0 };
-	struct io_op op = { .fd = first->fd,
-			    .was = first->was,
-			    .held = first->held,
-			    .until = first->until };
+	struct io_op op = { .until = first->until };
 
+	io_take_over(&op, first);
 	r = pieces(t, first, &op, &io, r, life);
 	io_settle(&op);
 	first->fd = op.fd;
-	first->was = 0;
-	first->held = false;
 	return r;
 }

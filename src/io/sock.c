@@ -458,14 +458,14 @@ static long connect_result(struct uk_thread *t, int fd, int64_t until)
 	return r & POLLHUP ? sys3(SYS_getpeername, fd, &peer, &len) : 0;
 }
 
-static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
+static long connect_one_tick(struct uk_thread *t, struct io_op *op)
 {
 	struct timeval old, tick = { 0, 1 };
 	uint32_t len = sizeof(old);
 	long r;
 
 	/* otherwise we might save another thread's tick as the old value */
-	while (!fd_try(op->fd, FD_TICKING)) {
+	while (!io_take(op, FD_TICKING)) {
 		r = io_pause(t, NS_PER_MS);
 		if (r < 0)
 			return r;
@@ -479,7 +479,7 @@ static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
 		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old,
 		     sizeof(old));
 	}
-	fd_done(op->fd, FD_TICKING);
+	io_give(op);
 	return r;
 }
 

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "io/io.h"
 #include "preload/pt_signal.h"
 #include "thread/glibc.h"
 
@@ -56,6 +57,7 @@ static bool due(uint32_t w)
 static COLD void end_now(void)
 {
 	posix_self_tls.signals.masked = false;
+	io_release(NULL);
 	NEXT(pthread_testcancel)();
 }
 

@@ -257,7 +257,7 @@ struct whole {
 	int err;
 	/* The rest is transferred on duplicates, because the fds may be closed
 	 * meanwhile and reused for other files */
-	int fd[2];
+	struct io_op end[2];
 	uint32_t life[2];
 	bool own;
 	/* The position, which the call takes once, at its beginning, and sets once, at
@@ -274,7 +274,7 @@ static struct whole whole_begin(int in, int out, size_t n)
 {
 	return (struct whole){ .n = n,
 			       .err = errno,
-			       .fd = { in, out },
+			       .end = { { .fd = in }, { .fd = out } },
 			       .life = { fd_life(in), fd_life(out) },
 			       .limited = out,
 			       .limit = SO_SNDTIMEO,
@@ -287,7 +287,7 @@ static off_t *hold(struct whole *w, int i, off_t *off)
 {
 	if (off)
 		return off;
-	w->was[i] = w->at[i] = sys3(SYS_lseek, w->fd[i], 0, SEEK_CUR);
+	w->was[i] = w->at[i] = sys3(SYS_lseek, w->end[i].fd, 0, SEEK_CUR);
 	w->holds[i] = w->at[i] >= 0;
 	return w->holds[i] ? &w->at[i] : NULL;
 }
@@ -296,10 +296,10 @@ static void let_go(const struct whole *w, int i)
 {
 	if (!w->holds[i] || w->at[i] == w->was[i])
 		return;
-	fd_use(w->fd[i]);
-	if (w->own || fd_life(w->fd[i]) == w->life[i])
-		sys3(SYS_lseek, w->fd[i], w->at[i], SEEK_SET);
-	fd_unuse(w->fd[i]);
+	fd_use(w->end[i].fd);
+	if (w->own || fd_life(w->end[i].fd) == w->life[i])
+		sys3(SYS_lseek, w->end[i].fd, w->at[i], SEEK_SET);
+	fd_unuse(w->end[i].fd);
 }
 
 static size_t left(const struct whole *w)
@@ -337,7 +337,7 @@ static mode_t type_of(int fd)
 
 static bool part_goes_on(const struct whole *w)
 {
-	if (type_of(w->fd[OUT]) == S_IFIFO)
+	if (type_of(w->end[OUT].fd) == S_IFIFO)
 		return false; /* a pipe takes what fits, once */
 	return !is_over(w) && !(w->copies_to && is_at_size_limit(*w->copies_to));
 }
@@ -345,23 +345,25 @@ static bool part_goes_on(const struct whole *w)
 /* Duplicates both files. False: one of them has been closed. */
 static bool own(struct whole *w)
 {
-	int fd[2];
+	int fd[2], limited = w->limited == w->end[IN].fd ? IN : OUT;
 
 	if (w->own)
 		return true;
 	for (int i = IN; i <= OUT; i++) {
-		fd_use(w->fd[i]);
-		fd[i] = fd_life(w->fd[i]) == w->life[i] ? fd_dup(w->fd[i]) : -1;
-		fd_unuse(w->fd[i]);
+		int was = w->end[i].fd;
+
+		fd_use(was);
+		fd[i] = fd_life(was) == w->life[i] ? fd_dup(was) : -1;
+		fd_unuse(was);
 	}
 	if (fd[IN] < 0 || fd[OUT] < 0) {
 		fd_drop(fd[IN]);
 		fd_drop(fd[OUT]);
 		return false;
 	}
-	w->limited = w->limited == w->fd[IN] ? fd[IN] : fd[OUT];
-	w->fd[IN] = fd[IN];
-	w->fd[OUT] = fd[OUT];
+	w->limited = fd[limited];
+	io_own(&w->end[IN], fd[IN]);
+	io_own(&w->end[OUT], fd[OUT]);
 	return w->own = true;
 }
 
@@ -388,12 +390,11 @@ static bool whole_goes_on(struct whole *w, long r)
 }
 
 /* Also when the thread is cancelled in the middle. */
-static void whole_drop(const struct whole *w)
+static void whole_drop(struct whole *w)
 {
 	for (int i = IN; i <= OUT; i++) {
 		let_go(w, i);
-		if (w->own)
-			fd_drop(w->fd[i]);
+		io_settle(&w->end[i]);
 	}
 }
 #define WHOLE struct whole __attribute__((cleanup(whole_drop)))
@@ -414,7 +415,8 @@ static ssize_t sendfile_whole(int out, int in, off_t *off, size_t n)
 	ssize_t r;
 
 	do
-		r = POSIX_HANDOFF(NEXT(sendfile)(w.fd[OUT], w.fd[IN], at, left(&w)));
+		r = POSIX_HANDOFF(
+		    NEXT(sendfile)(w.end[OUT].fd, w.end[IN].fd, at, left(&w)));
 	while (whole_goes_on(&w, r));
 	return whole_result(&w);
 }
@@ -450,8 +452,8 @@ static ssize_t copy_whole(int in, off_t *off_in, int out, off_t *off_out, size_t
 
 	w.copies_to = to;
 	do
-		r = POSIX_HANDOFF(NEXT(copy_file_range)(w.fd[IN], from, w.fd[OUT], to,
-							left(&w), flags));
+		r = POSIX_HANDOFF(NEXT(copy_file_range)(
+		    w.end[IN].fd, from, w.end[OUT].fd, to, left(&w), flags));
 	while (whole_goes_on(&w, r));
 	return whole_result(&w);
 }
@@ -484,9 +486,9 @@ static ssize_t splice_whole(int in, off_t *off_in, int out, off_t *off_out, size
 	do {
 		if (w.done)
 			flags |= SPLICE_F_NONBLOCK; /* of the pipe only */
-		r = POSIX_HANDOFF(NEXT(splice)(w.fd[IN], off_in, w.fd[OUT], off_out,
-					       left(&w), flags));
-	} while (whole_goes_on(&w, r) && (!w.done || has_bytes(w.fd[IN])));
+		r = POSIX_HANDOFF(NEXT(splice)(w.end[IN].fd, off_in, w.end[OUT].fd,
+					       off_out, left(&w), flags));
+	} while (whole_goes_on(&w, r) && (!w.done || has_bytes(w.end[IN].fd)));
 	return whole_result(&w);
 }
 

@@ -2,13 +2,14 @@
 /* pt_jump.c - places that are saved and jumped back to: setjmp, getcontext and their
  * kin.
  *
- * libc does not know two things of a user thread:
+ * libc does not know three things of a user thread:
  *
  *   its signal mask     libc saves the kernel's mask, which is the carrier's. Before
  *                       that, we store ours beside it, in the part of libc's sigset_t
  *                       for which the kernel has no signals. A jump takes it from there
  *   being in a handler  a thread that leaves a handler by a jump is no guest any more
  *                       (pt_signal.c), nor is a thread that ends in a handler
+ *   being in a call     what the calls hold that a jump leaves is released (io_jumped)
  *
  * A function that returns twice must not have a frame of ours under it. So a few
  * instructions (saves_*.S) call jump_saves and go on to libc's function as if the
@@ -118,7 +119,7 @@ static bool handlers_left(struct posix_signals *s, uintptr_t sp)
 	if (any && s->waits) /* the handler ran in sigwait */
 		sigwait_left(s);
 	if (any && handler_thread())
-		io_jumped(handler_thread());
+		io_jumped(handler_thread(), s->frames ? s->frames->outer : NULL);
 	return any;
 }
 

@@ -54,6 +54,7 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "debug/inspect.h"
+#include "io/io.h"
 #include "mem/slab.h"
 #include "preload/pt_signal.h"
 #include "sched/enter.h"
@@ -401,7 +402,8 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	struct handler_frame f = { .prev = s->frames,
 				   .mask = s->masked ? s->unmasked : s->mask,
 				   .was = was,
-				   .sp = arch_ucontext_sp(uc) };
+				   .sp = arch_ucontext_sp(uc),
+				   .outer = io_holders() };
 	uint64_t old = s->mask, kernels = word_of(&uc->uc_sigmask);
 	stack_t kernels_stack = uc->uc_stack, own = s->stack;
 	void *top = stack_for(&f, a, &own);

@@ -36,6 +36,7 @@ struct handler_frame {
 	uintptr_t sp;        /* stack pointer of what it interrupted */
 	uintptr_t low, high; /* the alternate stack on which it runs; 0: on none */
 	stack_t disarmed;    /* that stack, if it is disarmed meanwhile */
+	struct io_op *outer; /* what the calls that it interrupted hold (io/io.h) */
 };
 
 /* Is sp on this alternate stack? As in the kernel: never with SS_AUTODISARM. */

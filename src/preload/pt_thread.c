@@ -19,6 +19,7 @@
 
 #include "base/at_load.h"
 #include "base/sys.h"
+#include "io/io.h"
 #include "mem/stack.h"
 #include "preload/pt.h"
 #include "preload/pt_children.h"
@@ -122,6 +123,7 @@ LIBC_API NORETURN void pthread_exit(void *result)
 {
 	posix_self_tls.result = result;
 	posix_self_tls.exited = 1;
+	io_release(NULL); /* it may have been called in a handler */
 	if (!posix_self_tls.thread && !posix_end_counts())
 		main_left(); /* before its cleanup handlers run */
 	NEXT(pthread_exit)(result);

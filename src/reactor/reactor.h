@@ -100,9 +100,12 @@ struct io_op {
 	int res;
 	/* for src/io. was: the caller's fd + 1, while fd is a duplicate on which the
 	 * call goes on. parts: more calls on the same file follow. held: fd is counted
-	 * as used (fd/fd.c) */
+	 * as used (fd/fd.c). taken: FD_SENDING ..., of fd. listed: a jump out of the
+	 * call releases all that; below: the next one in that list */
 	int was;
-	bool parts : 1, held : 1;
+	bool parts : 1, held : 1, listed : 1;
+	uint8_t taken;
+	struct io_op *below;
 	/* likewise: nothing is known of fd; it was tried just now; addr is the runtime's
 	 * own memory */
 	bool fresh : 1, tried : 1, inside : 1;

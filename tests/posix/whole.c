@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -199,6 +200,17 @@ static void *reads(void *arg)
 	return arg;
 }
 
+static void *drains(void *arg)
+{
+	struct way *w = arg;
+	unsigned char *b = malloc(PIECE);
+
+	while (read(w->fd, b, PIECE) > 0)
+		;
+	free(b);
+	return arg;
+}
+
 static void all_arrives(int kind, int h)
 {
 	struct way out = { .call = how[h].call }, in = { .stop = -1 };
@@ -308,6 +320,76 @@ static void each_call_moves_all_bytes(void)
 			for (enum reason r = 0; how[h].all && r < REASONS; r++)
 				ends_with_part(kind, h, r);
 		}
+}
+
+/* -- handlers that jump out of the calls -- */
+
+#define ROUNDS 20
+#define JUMPS 8
+
+static sigjmp_buf out_of_it;
+static pthread_t jumper;
+static bool jumps_enough;
+
+static void jumps_out(int sig)
+{
+	(void)sig;
+	siglongjmp(out_of_it, 1);
+}
+
+static void *annoys(void *arg)
+{
+	for (unsigned i = 1; !__atomic_load_n(&jumps_enough, __ATOMIC_ACQUIRE); i++) {
+		CHECK(!pthread_kill(jumper, SIGUSR2));
+		usleep(i * 7 % 256);
+	}
+	return arg;
+}
+
+static void jump_out(int h)
+{
+	struct way in = { .stop = -1 };
+	volatile int n = 0;
+	pthread_t t, u;
+	int p[2];
+
+	open_way(UNIX, p);
+	in.fd = p[0];
+	jumps_enough = false;
+	mask(SIG_BLOCK, SIGUSR2);
+	t = start(drains, &in);
+	u = start(annoys, NULL);
+	if (sigsetjmp(out_of_it, 1))
+		n = n + 1;
+	while (n < JUMPS) {
+		mask(SIG_UNBLOCK, SIGUSR2);
+		how[h].call(p[1]);
+		mask(SIG_BLOCK, SIGUSR2);
+	}
+	__atomic_store_n(&jumps_enough, true, __ATOMIC_RELEASE);
+	finish(u);
+	CHECK(how[h].call(p[1]) == SIZE);
+	CHECK(!close(p[1]));
+	finish(t);
+	CHECK(!close(p[0]));
+}
+
+/* A call that is left by a jump keeps nothing: the next one is not held up by it,
+ * close does not wait for it, and no file descriptor is lost. */
+static void *nothing_is_kept(void *arg)
+{
+	struct sigaction sa = { .sa_handler = jumps_out };
+	int before = descriptors();
+
+	CHECK(!sigaction(SIGUSR2, &sa, NULL));
+	jumper = pthread_self();
+	for (int h = 0; h < HOWS; h++)
+		for (int i = 0; how[h].all && i < ROUNDS; i++)
+			jump_out(h);
+	CHECK(signal(SIGUSR2, SIG_IGN) == jumps_out);
+	mask(SIG_UNBLOCK, SIGUSR2);
+	CHECK(descriptors() == before);
+	return arg;
 }
 
 /* -- time limits -- */
@@ -480,6 +562,8 @@ int main(void)
 	make_noise();
 	RUN(each_call_moves_all_bytes);
 	puts("all bytes arrive");
+	finish(start(nothing_is_kept, NULL));
+	puts("jumped out");
 	finish(start(limited, NULL));
 	puts("limited in time");
 	finish(start(from_devices, NULL));

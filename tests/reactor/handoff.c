@@ -258,8 +258,7 @@ static void *acceptor(void *arg)
 			break;
 		if (!o)
 			continue;
-		fd = o->res == REACTOR_READY ? io_accept_try(listener, NULL, NULL, 0)
-					     : o->res;
+		fd = o->res == REACTOR_READY ? (int)io_accept_try(&op) : o->res;
 		if (fd != -EAGAIN) {
 			CHECK(fd >= 0);
 			close(fd);
