@@ -138,7 +138,10 @@ static int pair_ready(struct uk_thread *t, struct pair *p, int i, int64_t *until
 
 struct copy {
 	struct pair p;
-	int64_t *pos; /* of `in`; NULL: it has no position. The program's, or ours */
+	int64_t *pos; /* of `in`; NULL: it has no position */
+	/* it is known, without a system call, that the kernel does not wait for `out`.
+	 * So pos may be the program's, which only the kernel uses */
+	bool theirs;
 	size_t n, done;
 	int64_t until; /* the time limit of the socket `out` */
 	int again;     /* waits since `out` last took something */
@@ -166,14 +169,14 @@ static long bounce_once(struct uk_thread *t, const struct copy *c, size_t most)
 			      .addr = &one,
 			      .len = 1,
 			      .inside = true,
-			      .off = c->pos ? *c->pos : -1 };
+			      .off = c->pos && !c->theirs ? *c->pos : -1 };
 	struct io_op to = { .kind = IO_SEND,
 			    .fd = c->p.end[OUT].fd,
 			    .addr = one.iov_base,
 			    .inside = true };
 	long r;
 
-	if (!one.iov_base || from.off < 0)
+	if (c->theirs || !one.iov_base || from.off < 0)
 		return -EOPNOTSUPP;
 	r = io_try(t, &from);
 	if (r <= 0)
@@ -264,15 +267,9 @@ static long sendfile_once(struct uk_thread *t, struct copy *c)
 	return room < 0 ? room : sendfile_sock(t, c);
 }
 
-/* Is it known, without a system call, that the kernel does not wait for `out`? */
-static bool never_waits(const struct copy *c)
-{
-	return known_ask(c->p.end[OUT].fd) & KNOWN_NONBLOCK;
-}
-
 static long sendfile_loop(struct uk_thread *t, struct copy *c)
 {
-	bool bounce = c->n <= BOUNCE && !never_waits(c);
+	bool bounce = c->n <= BOUNCE && !c->theirs;
 
 	while (c->done < c->n) {
 		long r = io_check(t);
@@ -320,40 +317,44 @@ static long sendfile_here(struct uk_thread *t, struct copy *c)
 }
 
 /* With a count of 0 the kernel checks the fds and the offset, and does nothing. */
-static long sendfile_vet(struct uk_thread *t, const struct copy *c)
+static long sendfile_vet(int out, int in, off_t *off)
 {
-	const struct io_op *end = c->p.end;
-
-	if (!io_vets || !c->pos || never_waits(c))
-		return 0;
-	return io_marked(t, SYS_sendfile, end[OUT].fd, end[IN].fd, SYS_ARG(c->pos), 0,
-			 0, 0);
+	return io_vets ? sys4(SYS_sendfile, out, in, off, 0) : 0;
 }
 
 static long sendfile_all(struct uk_thread *t, struct copy *c)
 {
-	long r = sendfile_vet(t, c);
-
-	if (r < 0)
-		return r;
 	if (!c->n)
 		return sendfile_raw(t, c, 0);
 	return c->pos ? sendfile_loop(t, c) : sendfile_here(t, c);
 }
 
+/* *off is read and written outside the runtime, because it may fault. */
 ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 {
 	struct copy c = { .p = pair_of(in, out), .pos = off, .n = MIN(n, IO_MAX_LEN) };
-	int unable = rt_begin();
+	bool copied = off && !(known_ask(out) & KNOWN_NONBLOCK);
+	long r = copied ? sendfile_vet(out, in, off) : 0;
 	struct uk_thread *t;
-	long r;
+	int64_t pos;
+	int unable;
 
+	if (r < 0)
+		return r;
+	if (copied) {
+		pos = *off;
+		c.pos = &pos;
+	}
+	c.theirs = off && !copied;
+	unable = rt_begin();
 	if (unlikely(unable))
 		return unable;
 	t = rt_enter();
 	r = sendfile_all(t, &c);
 	pair_end(&c.p);
 	rt_exit();
+	if (copied)
+		*off = pos;
 	return r;
 }
 
