@@ -259,7 +259,6 @@ struct whole {
 	 * meanwhile and reused for other files */
 	struct io_op end[2];
 	uint32_t life[2];
-	bool own;
 	/* The position, which the call takes once, at its beginning, and sets once, at
 	 * its end */
 	bool holds[2];
@@ -297,7 +296,7 @@ static void let_go(const struct whole *w, int i)
 	if (!w->holds[i] || w->at[i] == w->was[i])
 		return;
 	fd_use(w->end[i].fd);
-	if (w->own || fd_life(w->end[i].fd) == w->life[i])
+	if (w->end[i].was || fd_life(w->end[i].fd) == w->life[i])
 		sys3(SYS_lseek, w->end[i].fd, w->at[i], SEEK_SET);
 	fd_unuse(w->end[i].fd);
 }
@@ -347,7 +346,7 @@ static bool own(struct whole *w)
 {
 	int fd[2], limited = w->limited == w->end[IN].fd ? IN : OUT;
 
-	if (w->own)
+	if (w->end[IN].was)
 		return true;
 	for (int i = IN; i <= OUT; i++) {
 		int was = w->end[i].fd;
@@ -364,7 +363,7 @@ static bool own(struct whole *w)
 	w->limited = fd[limited];
 	io_own(&w->end[IN], fd[IN]);
 	io_own(&w->end[OUT], fd[OUT]);
-	return w->own = true;
+	return true;
 }
 
 static COLD bool cut_goes_on(struct whole *w)
