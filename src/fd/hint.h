@@ -31,7 +31,8 @@
 #define HINT_DEVICE 0x8000u     /* a stream that may be a terminal */
 #define HINT_ENDLESS 0x8000000u /* a file without an end: /dev/zero, /dev/urandom */
 #define HINT_TERMINAL 0x10000000u
-#define HINT_NO_TRY 0x20000000u /* an eventfd, a tty: it refused RWF_NOWAIT */
+/* it refused RWF_NOWAIT: an eventfd, a tty; before Linux 6.4 also a pipe or a socket */
+#define HINT_NO_TRY 0x20000000u
 #define HINT_FLAGS 0x3800808fu
 #define HINT_MISSES(h) (((h) >> 4) & 7u)
 #define HINT_SKIP 0x100u

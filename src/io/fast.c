@@ -148,7 +148,7 @@ ssize_t uk_writev(int fd, const struct iovec *v, int n)
 	uint32_t life = life_of(s);
 	long r;
 
-	if (!may(t, s, 0) || !is_socket(fd, 1))
+	if (!may(t, s, 0) || !is_socket(fd, 1) || load_relaxed(&s->hints) & HINT_NO_TRY)
 		return FULL(io_writev(fd, v, n, 0, life));
 	r = sysn(SYS_pwritev2, fd, v, n, -1, 0, RWF_NOWAIT);
 	t->quick++;

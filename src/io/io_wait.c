@@ -652,12 +652,13 @@ static long wait_or_receive(struct uk_thread *t, struct io_op *op)
 	return wait_for(t, op);
 }
 
-/* A write to an eventfd, or to another stream that is no device and has no form that
- * cannot block. If there is space now, the kernel's write is cheaper than the reactor,
- * and it does not wait: only other writers could have filled all 64 bits since. */
+/* A write to an eventfd, which has no form that cannot block. If there is space now, the
+ * kernel's write is cheaper than the reactor, and it does not wait: only other writers
+ * could have filled all 64 bits since. (Another stream without such a form has space for
+ * so few bytes, too, if it says that it has any.) */
 static bool takes_now(struct uk_thread *t, const struct io_op *op)
 {
-	return (op->kind == IO_WRITE || op->kind == IO_WRITEV) &&
+	return op->kind == IO_WRITE && op->len == sizeof(uint64_t) &&
 	       (fd_hint(op->fd) & (HINT_NO_TRY | HINT_DEVICE)) == HINT_NO_TRY &&
 	       poll_once(t, op->fd, POLLOUT, 0) == POLLOUT;
 }

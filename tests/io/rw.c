@@ -2,9 +2,14 @@
 /* read and write in all their forms, on pipes, files, ttys and an eventfd. */
 #include "iotest.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pty.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #define BIG ((size_t)1 << 20)
 
@@ -668,6 +673,27 @@ static void io_that_never_waits_lets_others_run(void)
 	CHECK_EQ(uk_close(busy_pipe[1]), 0);
 }
 
+/* From now on RWF_NOWAIT is refused, as by pipes before Linux 6.4. */
+static void nowait_is_refused(void)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_preadv2, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev2, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[5])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, RWF_NOWAIT, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog p = { sizeof(f) / sizeof(f[0]), f };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			 SECCOMP_FILTER_FLAG_TSYNC, &p),
+		 0);
+}
+
 int main(void)
 {
 	io_test_init(HANG_SEC);
@@ -691,5 +717,11 @@ int main(void)
 	BOTH(devices_answer_at_once);
 	BOTH(a_tty_can_be_read_and_written);
 	BOTH(writes_of_up_to_a_page_are_atomic);
+	nowait_is_refused(); /* the filter stays */
+	BOTH(read_waits_for_a_writer);
+	BOTH(a_megabyte_goes_through_a_pipe_of_one_page);
+	BOTH(writev_sends_a_megabyte_through_a_pipe_of_one_page);
+	BOTH(a_nonblocking_fd_does_not_wait);
+	BOTH(a_full_eventfd_makes_its_writer_wait);
 	return 0;
 }
