@@ -37,6 +37,8 @@ final class CarrierThread extends RuntimeThread {
 	volatile int slices;
 	private static final AtomicIntegerFieldUpdater<CarrierThread> SLICES =
 		AtomicIntegerFieldUpdater.newUpdater(CarrierThread.class, "slices");
+	/** Where the OS shows its state, or null. Written by itself before its first slice. */
+	String stat;
 	/** Depth of nested keep() calls. */
 	private int kept;
 	/**
@@ -67,11 +69,20 @@ final class CarrierThread extends RuntimeThread {
 	@Override
 	public void run() {
 		try {
+			look();
 			carry();
 		} finally {
 			Carrier c = carrier;
 			if (c != null)
 				c.close();
+		}
+	}
+
+	private void look() {
+		try {
+			stat = OsThread.self();
+		} catch (Throwable e) {
+			/* It is not Linux, or there is no memory. The thread does without. */
 		}
 	}
 

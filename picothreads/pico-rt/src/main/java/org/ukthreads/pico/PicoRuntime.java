@@ -423,6 +423,16 @@ public final class PicoRuntime {
 		return n;
 	}
 
+	/** Number of threads that run a fiber without a carrier. */
+	int lost() {
+		int n = 0;
+		synchronized (lost) {
+			for (CarrierThread t = lost.first; t != null; t = t.nextLost)
+				n++;
+		}
+		return n;
+	}
+
 	/**
 	 * Updates the threads without a carrier: lends them interrupts, and notes which of them
 	 * compute no more.

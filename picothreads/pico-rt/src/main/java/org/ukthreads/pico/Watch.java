@@ -11,13 +11,18 @@ import java.util.concurrent.locks.LockSupport;
  * been in the same slice for a while
  *
  *   - in a wait or at a monitor, as the JVM says,
+ *   - asleep, as the OS says (the JVM says of a thread that waits for a class which another
+ *     thread initialises that it runs),
  *   - in a native method (reads and the like),
- *   - without any CPU for long, while the machine is not slow (the JVM says of a thread that
- *     waits for a class which another thread initialises that it runs),
+ *   - where the OS is not asked, without any CPU for long, while the machine is not slow,
  *   - or computing for long (the longer the more such threads there are),
  *
  * it hands the carrier to another OS thread (CarrierThread, LOST). The stuck thread goes on
  * without one. When its fiber stops, it is spare.
+ *
+ * The next fiber may get stuck for the same reason, and behind a crowd of them there may be the
+ * one that they all wait for. So after it has taken a carrier from a thread that waits, this
+ * thread looks at shorter intervals for a while.
  *
  * It sleeps while all carriers do. A carrier that is taken without need costs one thread
  * switch.
@@ -27,6 +32,11 @@ final class Watch implements Runnable {
 	private static final int STUCK = Integer.getInteger("pico.stuck", 5);
 	/** The same for a thread that computes, ms; 0: never. */
 	private static final int HOG = Integer.getInteger("pico.hog", 100);
+	/** Time between two looks while a crowd gets stuck, ns, and their number. */
+	private static final long QUICK = 100_000;
+	private static final int QUICK_LOOKS = 100;
+	/** With more threads without a carrier, there are no such looks: each is an OS thread. */
+	private static final int CROWD = 256;
 	private static final int HOGS = Runtime.getRuntime().availableProcessors();
 
 	private final PicoRuntime rt;
@@ -47,6 +57,8 @@ final class Watch implements Runnable {
 	private long late = System.nanoTime();
 	private volatile Thread thread;
 	private volatile boolean asleep;
+	/** Number of looks until the intervals are long again. This thread's own. */
+	private int quick;
 
 	private Watch(PicoRuntime rt, Carrier[] carriers) {
 		this.rt = rt;
@@ -83,8 +95,10 @@ final class Watch implements Runnable {
 			if (rt.sleeps())
 				LockSupport.parkNanos(this, 1_000_000_000L);
 			asleep = false;
+			if (quick > 0)
+				quick = rt.lost() > CROWD ? 0 : quick - 1;
 			long then = System.nanoTime();
-			LockSupport.parkNanos(this, STUCK * 1_000_000L);
+			LockSupport.parkNanos(this, quick > 0 ? QUICK : STUCK * 1_000_000L);
 			if (System.nanoTime() - then > 4 * STUCK * 1_000_000L)
 				late = System.nanoTime();
 			try {
@@ -135,7 +149,7 @@ final class Watch implements Runnable {
 			return;
 		}
 		long ms = (now - since[k]) / 1_000_000;
-		if (ms < STUCK)
+		if (ms < STUCK && quick == 0)
 			return;
 		if (alone) {
 			/* Then the thread keeps it, unless its call is to be interrupted. */
@@ -144,38 +158,48 @@ final class Watch implements Runnable {
 				return;
 		}
 		StackTraceElement[] stack = null;
+		boolean waits = waits(t);
 		boolean hogs = false;
+		if (!waits) {
+			if (ms < 2 * STUCK)
+				return;
+			stack = t.getStackTrace();
+			if (stack.length == 0 || !stack[0].isNativeMethod()) {
+				if (HOG == 0 || ms < HOG)
+					return;
+				boolean told = measure(k, t, now);
+				hogs = !told || now - Math.max(idle[k], late) < HOG * 1_000_000L;
+				/* With more hogs for each processor each keeps its carrier longer, but not for
+				 * ever: one of them may spin until a ready fiber has run. A thread that has used
+				 * too little CPU time keeps it, because the machine is slow; one that has used
+				 * none for long does not. */
+				if (hogs && (ms < HOG * (1L + rt.hogs() / HOGS) || told
+						&& seen[k] - used[k] < HOG * 1_000_000L / 2
+						&& now - idle[k] < 2 * HOG * 1_000_000L))
+					return;
+			}
+		}
+		if (stack == null) {
+			stack = t.getStackTrace();
+			/* If the JVM had stopped it, with all others, it runs by now. */
+			if (!waits(t))
+				return;
+		}
+		if (t.slices == n && rt.take(t, hogs)) {
+			Pins.taken(stack);
+			if (waits)
+				quick = QUICK_LOOKS;
+		}
+	}
+
+	private static boolean waits(CarrierThread t) {
 		switch (t.getState()) {
 		case WAITING:
 		case TIMED_WAITING:
 		case BLOCKED:
-			break;
+			return true;
 		default:
-			if (ms < 2 * STUCK)
-				return;
-			stack = t.getStackTrace();
-			if (stack.length > 0 && stack[0].isNativeMethod())
-				break;
-			if (HOG == 0 || ms < HOG)
-				return;
-			boolean told = measure(k, t, now);
-			/* It waits although the JVM does not say so: for a class that another thread
-			 * initialises. */
-			if (told && now - Math.max(idle[k], late) >= HOG * 1_000_000L)
-				break;
-			hogs = true;
-			/* With more hogs for each processor each keeps its carrier longer, but not for
-			 * ever: one of them may spin until a ready fiber has run. A thread that has used
-			 * too little CPU time keeps it, because the machine is slow; one that has used none
-			 * for long does not. */
-			if (ms < HOG * (1L + rt.hogs() / HOGS) || told
-					&& seen[k] - used[k] < HOG * 1_000_000L / 2
-					&& now - idle[k] < 2 * HOG * 1_000_000L)
-				return;
+			return OsThread.sleeps(t.stat);
 		}
-		if (stack == null)
-			stack = t.getStackTrace();
-		if (t.slices == n && rt.take(t, hogs))
-			Pins.taken(stack);
 	}
 }
