@@ -28,6 +28,8 @@ public final class Carrier {
 	/** While it is idle: when it looks at the timers again without being woken. Under rt.idle. */
 	long until;
 	int slices;
+	/** Its timers and reactor have not been looked at for long. Set by the Watch. */
+	volatile boolean due;
 
 	Carrier(PicoRuntime rt, int index) {
 		this.rt = rt;

@@ -39,6 +39,8 @@ final class CarrierThread extends RuntimeThread {
 		AtomicIntegerFieldUpdater.newUpdater(CarrierThread.class, "slices");
 	/** Where the OS shows its state, or null. Written by itself before its first slice. */
 	String stat;
+	/** The slice in which the Watch has seen it last. Written by the Watch. */
+	volatile int seen;
 	/** Depth of nested keep() calls. */
 	private int kept;
 	/**
@@ -98,6 +100,7 @@ final class CarrierThread extends RuntimeThread {
 				Fiber f = rt.next(c);
 				if (f == null)
 					return;
+				rt.begin(c);
 				if (f.blocked != null) {
 					handOver(c, f);
 					continue;
@@ -189,6 +192,7 @@ final class CarrierThread extends RuntimeThread {
 		SLICES.lazySet(this, slices + 1);
 		HOLD.lazySet(this, SLICE);
 		f.state = Fiber.RUNNING;
+		f.rank = Fiber.SHORT;
 		x.current = f;
 		x.fiber = f;
 		boolean ended;
@@ -198,6 +202,7 @@ final class CarrierThread extends RuntimeThread {
 			f.died(x, e);
 			ended = true;
 		}
+		f.sampled(seen == slices);
 		x.away = false;
 		x.current = null;
 		x.fiber = null;

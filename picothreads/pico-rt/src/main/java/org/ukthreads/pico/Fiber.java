@@ -76,6 +76,16 @@ public class Fiber extends Continuation {
 	 */
 	boolean timed;
 	volatile boolean interrupted;
+	/** What is known of its next slice, in the order in which fibers run. */
+	static final int SHORT = 0, LONG = 1, UNKNOWN = 2, RANKS = 3;
+	/**
+	 * SHORT: it has waited. LONG: so it has, and its last slices were long. UNKNOWN: it is new
+	 * or has yielded. Written by the fiber's thread while it runs, read by the thread that then
+	 * makes it ready. This holds for `seen`, too.
+	 */
+	byte rank = UNKNOWN;
+	/** Number of its last slices, up to 2, that the Watch has seen. */
+	private byte seen;
 	/** LockSupport permit. */
 	volatile boolean permit;
 	/** The OS thread that blocks for this fiber, which is pinned or foreign; else null. */
@@ -321,6 +331,13 @@ public class Fiber extends Continuation {
 		}
 	}
 
+	/** At the end of a slice: it was seen by the Watch, or not. */
+	final void sampled(boolean seen) {
+		this.seen = (byte) (seen ? Math.min(this.seen + 1, 2) : 0);
+		if (this.seen == 2 && rank == SHORT)
+			rank = LONG;
+	}
+
 	/** Keeps a parked fiber from running until unwound(); false: it is not parked. */
 	final boolean stopAgain() {
 		return STATE.compareAndSet(this, PARKED, STOPPING);
@@ -379,6 +396,7 @@ public class Fiber extends Continuation {
 
 	static void yield(Context x, Fiber f, MethodRef as, Capture c) {
 		f.waitKind = W_NONE;
+		f.rank = UNKNOWN;
 		f.state = WOKEN;
 		x.unwind(f, as, c);
 	}

@@ -48,15 +48,18 @@ public final class PicoRuntime {
 	private volatile int sleepers;
 	/** The earliest time at which one of them looks at the timers again. Written under idle. */
 	private volatile long keeps = Timers.NONE;
+	/** Carriers with an OS thread: one more than have had a fiber. Written under idle. */
+	private volatile int begun;
 	private volatile boolean stopped;
 	private boolean running;
 
 	private static final class Main {
 		static final PicoRuntime RT = new PicoRuntime("pico",
-			Integer.getInteger("pico.carriers", 1), null, Clock.REAL);
+			Integer.getInteger("pico.carriers", Runtime.getRuntime().availableProcessors()),
+			null, Clock.REAL);
 	}
 
-	/** Returns the default runtime. It has -Dpico.carriers=N carriers (1). */
+	/** Returns the default runtime. It has as many carriers as processors (-Dpico.carriers=N). */
 	public static PicoRuntime main() {
 		PicoRuntime r = installed;
 		return r != null ? r : Main.RT;
@@ -179,7 +182,7 @@ public final class PicoRuntime {
 	void deadlineMoved() {
 		if (!running)
 			startCarriers();
-		if (Carrier.ofThread() == null || sleepers == carriers.length)
+		if (Carrier.ofThread() == null || sleeps())
 			wakeOne();
 		else
 			guard();
@@ -222,12 +225,22 @@ public final class PicoRuntime {
 			CarrierThread first = new CarrierThread(this, threadName(), carriers[0]);
 			/* Without it nothing works, so the caller gets the error. */
 			starter.accept(first);
+			begun = 1;
 			running = true;
-			for (int k = 1; k < carriers.length; k++)
-				replace(carriers[k]);
 			if (watch != null)
 				watch.start(name);
 		}
+	}
+
+	/** Called by c's holder when c has a fiber to run: begins the next carrier, if c is the last. */
+	void begin(Carrier c) {
+		int n = c.index + 1;
+		if (n != begun || n == carriers.length)
+			return;
+		synchronized (idle) {
+			begun++;
+		}
+		replace(carriers[n]);
 	}
 
 	private String threadName() {
@@ -239,7 +252,8 @@ public final class PicoRuntime {
 	 * stopped.
 	 */
 	Fiber next(Carrier c) {
-		if ((++c.slices & 63) == 0) {
+		if ((++c.slices & 63) == 0 || c.due) {
+			c.due = false;
 			timers.expire();
 			c.poll();
 		}
@@ -286,7 +300,7 @@ public final class PicoRuntime {
 
 	/** True: all carriers sleep or are about to. */
 	boolean sleeps() {
-		return sleepers == carriers.length;
+		return sleepers == begun;
 	}
 
 	/** Above this number of live fibers, the frames of those that wait are packed; -1: always. */

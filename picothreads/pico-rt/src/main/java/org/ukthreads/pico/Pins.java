@@ -89,9 +89,10 @@ public final class Pins {
 		BY_PLACE.computeIfAbsent(place(), k -> new LongAdder()).increment();
 	}
 
-	/** Counts a carrier that the Watch has taken, under the place that the stack shows. */
+	/** Counts a carrier that the Watch has taken, under the place that the stack shows, or null. */
 	static void taken(StackTraceElement[] stack) {
-		TAKEN.computeIfAbsent(place(stack), k -> new LongAdder()).increment();
+		String place = stack == null ? "one of many that compute" : place(stack);
+		TAKEN.computeIfAbsent(place, k -> new LongAdder()).increment();
 	}
 
 	/** The program's innermost method, and the JDK method that it called. */

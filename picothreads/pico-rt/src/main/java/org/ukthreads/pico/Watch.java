@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
-import java.lang.management.ManagementFactory;
 import java.util.concurrent.locks.LockSupport;
 
 /*
@@ -14,7 +13,6 @@ import java.util.concurrent.locks.LockSupport;
  *   - asleep, as the OS says (the JVM says of a thread that waits for a class which another
  *     thread initialises that it runs),
  *   - in a native method (reads and the like),
- *   - where the OS is not asked, without any CPU for long, while the machine is not slow,
  *   - or computing for long (the longer the more such threads there are),
  *
  * it hands the carrier to another OS thread (CarrierThread, LOST). The stuck thread goes on
@@ -24,6 +22,10 @@ import java.util.concurrent.locks.LockSupport;
  * one that they all wait for. So after it has taken a carrier from a thread that waits, this
  * thread looks at shorter intervals for a while.
  *
+ * A fiber that it sees running, at looks 5 ms apart, has probably a long slice, and gives way
+ * to others when it is ready again (Fiber.rank). It also reminds the carriers of their timers
+ * and reactors.
+ *
  * It sleeps while all carriers do. A carrier that is taken without need costs one thread
  * switch.
  */
@@ -31,13 +33,18 @@ final class Watch implements Runnable {
 	/** Time in the same slice before anything is done, ms; 0: never. */
 	private static final int STUCK = Integer.getInteger("pico.stuck", 5);
 	/** The same for a thread that computes, ms; 0: never. */
-	private static final int HOG = Integer.getInteger("pico.hog", 100);
+	private static final int HOG = Integer.getInteger("pico.hog", 10);
 	/** Time between two looks while a crowd gets stuck, ns, and their number. */
 	private static final long QUICK = 100_000;
 	private static final int QUICK_LOOKS = 100;
 	/** With more threads without a carrier, there are no such looks: each is an OS thread. */
 	private static final int CROWD = 256;
-	private static final int HOGS = Runtime.getRuntime().availableProcessors();
+	/**
+	 * With more threads that compute without a carrier, each an OS thread, a thread keeps its
+	 * carrier longer, but not for ever: one of them may spin until a ready fiber has run.
+	 */
+	private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
+	private static final int HOGS = 32 * PROCESSORS;
 
 	private final PicoRuntime rt;
 	private final Carrier[] carriers;
@@ -45,16 +52,6 @@ final class Watch implements Runnable {
 	private final CarrierThread[] who;
 	private final int[] slice;
 	private final long[] since;
-	/** Its CPU time when it had computed for long; -1: not measured yet. */
-	private final long[] used;
-	/** Its CPU time at the last look, and since when it has not changed. */
-	private final long[] seen;
-	private final long[] idle;
-	/**
-	 * When this thread was last late itself: the machine is slow, and no thread is known to
-	 * wait.
-	 */
-	private long late = System.nanoTime();
 	private volatile Thread thread;
 	private volatile boolean asleep;
 	/** Number of looks until the intervals are long again. This thread's own. */
@@ -66,9 +63,6 @@ final class Watch implements Runnable {
 		who = new CarrierThread[carriers.length];
 		slice = new int[carriers.length];
 		since = new long[carriers.length];
-		used = new long[carriers.length];
-		seen = new long[carriers.length];
-		idle = new long[carriers.length];
 	}
 
 	/** Null: it is switched off. */
@@ -97,10 +91,7 @@ final class Watch implements Runnable {
 			asleep = false;
 			if (quick > 0)
 				quick = rt.lost() > CROWD ? 0 : quick - 1;
-			long then = System.nanoTime();
 			LockSupport.parkNanos(this, quick > 0 ? QUICK : STUCK * 1_000_000L);
-			if (System.nanoTime() - then > 4 * STUCK * 1_000_000L)
-				late = System.nanoTime();
 			try {
 				rt.adopt();
 				rt.look();
@@ -115,37 +106,19 @@ final class Watch implements Runnable {
 		}
 	}
 
-	/** Notes the CPU time that t has used; false: the JVM does not tell. */
-	private boolean measure(int k, Thread t, long now) {
-		long cpu;
-		try {
-			cpu = ManagementFactory.getThreadMXBean().getThreadCpuTime(t.getId());
-		} catch (LinkageError | UnsupportedOperationException e) {
-			/* The module is missing, or the JVM cannot tell. */
-			return false;
-		}
-		if (used[k] < 0)
-			used[k] = cpu;
-		if (seen[k] != cpu) {
-			seen[k] = cpu;
-			idle[k] = now;
-		}
-		return cpu >= 0;
-	}
-
 	/** Looks at carrier k. alone: no other fiber could use it. */
 	private void look(int k, boolean alone) {
 		CarrierThread t = carriers[k].holder;
 		if (t == null)
 			return;
+		carriers[k].due = true;
 		int n = t.slices;
 		long now = System.nanoTime();
 		if (t != who[k] || n != slice[k] || t.hold == CarrierThread.OUT) {
 			who[k] = t;
 			slice[k] = n;
 			since[k] = now;
-			used[k] = -1;
-			idle[k] = now;
+			t.seen = n;
 			return;
 		}
 		long ms = (now - since[k]) / 1_000_000;
@@ -160,29 +133,20 @@ final class Watch implements Runnable {
 		StackTraceElement[] stack = null;
 		boolean waits = waits(t);
 		boolean hogs = false;
-		if (!waits) {
-			if (ms < 2 * STUCK)
-				return;
-			stack = t.getStackTrace();
-			if (stack.length == 0 || !stack[0].isNativeMethod()) {
-				if (HOG == 0 || ms < HOG)
-					return;
-				boolean told = measure(k, t, now);
-				hogs = !told || now - Math.max(idle[k], late) < HOG * 1_000_000L;
-				/* With more hogs for each processor each keeps its carrier longer, but not for
-				 * ever: one of them may spin until a ready fiber has run. A thread that has used
-				 * too little CPU time keeps it, because the machine is slow; one that has used
-				 * none for long does not. */
-				if (hogs && (ms < HOG * (1L + rt.hogs() / HOGS) || told
-						&& seen[k] - used[k] < HOG * 1_000_000L / 2
-						&& now - idle[k] < 2 * HOG * 1_000_000L))
-					return;
-			}
-		}
-		if (stack == null) {
+		if (waits) {
 			stack = t.getStackTrace();
 			/* If the JVM had stopped it, with all others, it runs by now. */
 			if (!waits(t))
+				return;
+		} else {
+			if (ms < 2 * STUCK)
+				return;
+			int others = rt.hogs();
+			/* The stack of a thread that computes is known only when it has the processor. */
+			if (t.stat == null || others < PROCESSORS)
+				stack = t.getStackTrace();
+			hogs = stack == null || stack.length == 0 || !stack[0].isNativeMethod();
+			if (hogs && (HOG == 0 || ms < HOG * (1L + others / HOGS)))
 				return;
 		}
 		if (t.slices == n && rt.take(t, hogs)) {
