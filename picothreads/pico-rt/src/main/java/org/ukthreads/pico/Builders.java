@@ -81,7 +81,7 @@ public final class Builders {
 		if (!(me instanceof PicoThread))
 			return m.make();
 		Object[] made = new Object[1];
-		Thread t = new Thread(me.getThreadGroup(), null, "pico-builder", 0) {
+		Thread t = new Thread(Threads.getThreadGroup(me), null, "pico-builder", 0) {
 			@Override
 			public void run() {
 				try {

@@ -57,7 +57,7 @@ public class PicoThread extends Thread {
 	}
 
 	public PicoThread(ThreadGroup group, Runnable target) {
-		super(group, (Runnable) null);
+		super(group != null ? group : home(), (Runnable) null);
 		this.target = target;
 		virtual = false;
 		fiber = new Of(this);
@@ -86,7 +86,7 @@ public class PicoThread extends Thread {
 
 	public PicoThread(ThreadGroup group, Runnable target, String name, long stackSize,
 			boolean inheritLocals) {
-		super(group, null, name, stackSize);
+		super(group != null ? group : home(), null, name, stackSize);
 		this.target = target;
 		virtual = false;
 		fiber = new Of(this);
@@ -119,6 +119,17 @@ public class PicoThread extends Thread {
 		setDaemon(true);
 	}
 
+	/** The group of the calling pico thread; null, which lets the JVM choose: there is none. */
+	private static ThreadGroup home() {
+		Fiber f = Context.get().fiber;
+		return f == null ? null : of(f).group();
+	}
+
+	/** The thread's group, even when it has ended. */
+	ThreadGroup group() {
+		return virtual ? virtualGroup : getThreadGroup();
+	}
+
 	static PicoThread of(Fiber f) {
 		PicoThread t = f.thread;
 		if (t == null) {
@@ -135,6 +146,8 @@ public class PicoThread extends Thread {
 
 	/** Takes over what a new thread inherits from the thread that makes it. */
 	private void inherit(boolean locals) {
+		if (!virtual && getThreadGroup() instanceof PicoThreadGroup)
+			((PicoThreadGroup) getThreadGroup()).made();
 		Fiber parent = Context.get().fiber;
 		if (parent == null) {
 			setDaemon(Thread.currentThread().isDaemon()
@@ -214,6 +227,7 @@ public class PicoThread extends Thread {
 		/* Before `ended` is set: a thread that sees its end must not find it in its group any
 		 * more. */
 		LIVE.remove(this);
+		leave();
 		synchronized (joiners) {
 			ended = true;
 		}
@@ -226,6 +240,15 @@ public class PicoThread extends Thread {
 		Monitors.ended(this);
 		if (!isDaemon() && NON_DAEMON.decrementAndGet() == 0)
 			Keeper.release();
+	}
+
+	private void leave() {
+		try {
+			if (!virtual && getThreadGroup() instanceof PicoThreadGroup)
+				((PicoThreadGroup) getThreadGroup()).ended();
+		} catch (OutOfMemoryError | StackOverflowError e) {
+			/* The group stays. */
+		}
 	}
 
 	private Joiner joiner() {
@@ -339,6 +362,12 @@ public class PicoThread extends Thread {
 		default:
 			return State.RUNNABLE;
 		}
+	}
+
+	/** Null if the thread has ended. */
+	@Override
+	public UncaughtExceptionHandler getUncaughtExceptionHandler() {
+		return ended ? null : super.getUncaughtExceptionHandler();
 	}
 
 	@Override

@@ -203,11 +203,15 @@ public final class Threads {
 	public static ThreadGroup getThreadGroup(Thread t) {
 		if (t instanceof PicoThread && t.getState() == Thread.State.TERMINATED)
 			return null;
-		return isVirtual(t) ? PicoThread.virtualGroup : t.getThreadGroup();
+		return t instanceof PicoThread ? ((PicoThread) t).group() : t.getThreadGroup();
 	}
 
-	/** Thread.stop, suspend and resume: not supported. */
+	/** stop, suspend and resume of Thread and ThreadGroup: not supported. */
 	public static void stop(Thread t) {
+		throw new UnsupportedOperationException();
+	}
+
+	public static void stop(ThreadGroup g) {
 		throw new UnsupportedOperationException();
 	}
 
@@ -240,11 +244,11 @@ public final class Threads {
 	/* Groups: the JVM's groups know only the JVM's threads. */
 
 	public static int activeCount() {
-		return activeCount(currentThread().getThreadGroup());
+		return activeCount(getThreadGroup(currentThread()));
 	}
 
 	public static int enumerate(Thread[] to) {
-		return enumerate(currentThread().getThreadGroup(), to);
+		return enumerate(getThreadGroup(currentThread()), to);
 	}
 
 	public static int activeCount(ThreadGroup g) {
@@ -265,6 +269,29 @@ public final class Threads {
 
 	public static void interrupt(ThreadGroup g) {
 		in(g, true).forEach(Thread::interrupt);
+	}
+
+	public static void list(ThreadGroup g) {
+		list(g, "");
+	}
+
+	private static void list(ThreadGroup g, String indent) {
+		System.out.println(indent + g);
+		String deeper = indent + "    ";
+		for (Thread t : in(g, false))
+			System.out.println(deeper + t);
+		ThreadGroup[] below = new ThreadGroup[g.activeGroupCount() + 16];
+		int n = g.enumerate(below, false);
+		for (int k = 0; k < n; k++)
+			list(below[k], deeper);
+	}
+
+	/** Java 19 made it do nothing. */
+	public static void destroy(ThreadGroup g) {
+		if (PicoThreadGroup.DESTROYED && !in(g, true).isEmpty())
+			throw new IllegalThreadStateException();
+		g.destroy();
+		PicoThreadGroup.left(g.getParent());
 	}
 
 	private static List<Thread> in(ThreadGroup g, boolean below) {

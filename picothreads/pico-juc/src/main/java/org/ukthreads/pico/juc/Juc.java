@@ -17,13 +17,15 @@ public final class Juc {
 	private static final class Factory implements ThreadFactory {
 		private static final AtomicInteger POOLS = new AtomicInteger(1);
 		private final AtomicInteger threads = new AtomicInteger(1);
+		private final ThreadGroup group = Thread.currentThread().getThreadGroup();
 		private final String prefix = "pool-" + POOLS.getAndIncrement() + "-thread-";
 
 		@Override
 		public Thread newThread(Runnable r) {
-			Thread t = new PicoThread(null, r, prefix + threads.getAndIncrement());
+			Thread t = new PicoThread(group, r, prefix + threads.getAndIncrement());
 			if (t.isDaemon())
 				t.setDaemon(false);
+			t.setPriority(Thread.NORM_PRIORITY);
 			return t;
 		}
 	}
