@@ -42,7 +42,7 @@ public final class Builders {
 		}
 	}
 
-	private interface Maker {
+	interface Maker {
 		Thread make();
 	}
 
@@ -76,7 +76,8 @@ public final class Builders {
 		return new PicoThread(virtual ? p.make() : asCaller(p), r, virtual, inherits[0]);
 	}
 
-	private static Thread asCaller(Maker m) {
+	/** What m makes in a thread that has what a new thread inherits from the calling one. */
+	static Thread asCaller(Maker m) {
 		Thread me = Threads.currentThread();
 		if (!(me instanceof PicoThread))
 			return m.make();

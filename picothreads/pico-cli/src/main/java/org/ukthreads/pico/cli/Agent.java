@@ -28,7 +28,9 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.ukthreads.pico.Dump;
+import org.ukthreads.pico.ForkJoins;
 import org.ukthreads.pico.translate.Classes;
+import org.ukthreads.pico.translate.Dynamic;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /*
@@ -38,7 +40,8 @@ import org.ukthreads.pico.translate.read.ClassPath;
  * takes the translation of an earlier run from the cache. Classes of the program are replaced when
  * they are loaded. New classes (companions, lambdas) go into a temporary jar that is appended to
  * the class path. Those of nested jars go into a second temporary jar, which is added to the
- * launcher's loaders. The JVM refuses a class in a package of a signed jar if the signers differ.
+ * launcher's loaders. A class that another loader defines again is left as it is, or, below the
+ * class path's loader, translated alone. The JVM refuses a class in a package of a signed jar if the signers differ.
  * So, if there is a signed jar, that check is removed. main itself runs on the JVM's main thread
  * and blocks it. The threads that it makes are pico threads.
  */
@@ -72,16 +75,41 @@ public final class Agent {
 			public byte[] transform(ClassLoader l, String name, Class<?> old,
 					ProtectionDomain d, byte[] file) {
 				byte[] b = name == null ? null : classes.changed(name);
-				if (loaders != null && b != null && !outer.contains(classes.origin(name)))
-					return loaders.extended(l) ? b : null;
-				return b;
+				if (b == null)
+					return null;
+				if (outer.contains(classes.origin(name)))
+					return isOwner(l) ? b : isBelow(l) ? again(classes, l, file) : null;
+				return loaders == null || loaders.extended(l) ? b : null;
 			}
 		});
+		ForkJoins.install();
 		for (Path p : classes.paths())
 			if (Jars.isSigned(p)) {
 				unsigned(inst);
 				break;
 			}
+	}
+
+	/** True: l is the loader of the class path, which also has the companions. */
+	private static boolean isOwner(ClassLoader l) {
+		return l == Agent.class.getClassLoader() || l == ClassLoader.getSystemClassLoader();
+	}
+
+	/** True: l finds the runtime in the loader of the class path. */
+	private static boolean isBelow(ClassLoader l) {
+		ClassLoader k = l;
+		while (k != null && !isOwner(k))
+			k = k.getParent();
+		return k != null;
+	}
+
+	/**
+	 * The file of a class of the class path that l, too, defines. The companion belongs to the
+	 * class path's, so this one is translated as a class that the program makes.
+	 */
+	private static byte[] again(Classes classes, ClassLoader l, byte[] file) {
+		Dynamic d = classes.dynamic();
+		return d == null ? null : d.defined(l, file);
 	}
 
 	/** Makes ClassLoader.checkCerts return at once. */

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.Entry;
+import org.ukthreads.pico.ForkJoins;
 import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.PicoRuntime;
@@ -92,6 +93,7 @@ public final class Main {
 
 	private static void command(String[] args) throws Exception {
 		List<String> rest = new ArrayList<>(Arrays.asList(args).subList(1, args.length));
+		ForkJoins.install();
 		switch (args[0]) {
 		case "translate":
 			translate(Arguments.ofFiles(rest));

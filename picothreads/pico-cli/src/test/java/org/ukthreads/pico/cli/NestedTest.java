@@ -297,6 +297,29 @@ final class NestedTest {
 	 * The agent does not translate the current folder instead, and starts no second JVM that looks
 	 * for the module.
 	 */
+	/** What the JDK's pools and a program's own loaders find, by all ways to run it. */
+	@Test
+	void pools_have_the_programs_loader_and_others_load_the_same_class() throws Exception {
+		Path classes = Harness.compile(Files.createDirectories(dir.resolve("loaders")), "Main",
+			Files.readString(Path.of("src/test/resources/loaders/Main.java")));
+		Files.writeString(Files.createDirectories(classes.resolve("META-INF/services"))
+			.resolve("Main$Greeter"), "Main$English");
+		String[] words = {"-cp", classes.toString(), "Main"};
+		String want = pooled(words);
+		assertTrue(want.contains("common pool truehello true") && want.endsWith("exit 0"), want);
+		assertEquals(want, pooled("-cp", System.getProperty("java.class.path"),
+			"org.ukthreads.pico.cli.Main", "run", "-cp", classes.toString(), "Main"));
+		assertEquals(want, pooled("-javaagent:" + pico(), "-cp", classes.toString(), "Main"));
+	}
+
+	/** With one processor the JDK's futures would not use the common pool. */
+	private String pooled(String... words) throws Exception {
+		List<String> all = new ArrayList<>(List.of("-Dpico.progress=false",
+			"-Djava.util.concurrent.ForkJoinPool.common.parallelism=3"));
+		all.addAll(List.of(words));
+		return java(all.toArray(new String[0]));
+	}
+
 	@Test
 	void modules_are_left_alone_by_the_agent_which_says_so() throws Exception {
 		Path mods = Files.createDirectories(dir.resolve("mods/m"));

@@ -113,9 +113,11 @@ public final class Juc {
 		return newFixedThreadPool(parallelism, Juc::daemon);
 	}
 
+	/** As a worker of a ForkJoinPool. */
 	private static Thread daemon(Runnable r) {
 		Thread t = new PicoThread(r);
 		t.setDaemon(true);
+		t.setContextClassLoader(ClassLoader.getSystemClassLoader());
 		return t;
 	}
 

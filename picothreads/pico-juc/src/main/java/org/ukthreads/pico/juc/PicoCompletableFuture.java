@@ -105,6 +105,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	private static final Executor ASYNC = r -> {
 		Thread t = new PicoThread(null, r, "async");
 		t.setDaemon(true);
+		t.setContextClassLoader(ClassLoader.getSystemClassLoader());
 		t.start();
 	};
 
