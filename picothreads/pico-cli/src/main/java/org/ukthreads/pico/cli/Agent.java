@@ -41,9 +41,9 @@ import org.ukthreads.pico.translate.read.ClassPath;
  * they are loaded. New classes (companions, lambdas) go into a temporary jar that is appended to
  * the class path. Those of nested jars go into a second temporary jar, which is added to the
  * launcher's loaders. A class that another loader defines again is left as it is, or, below the
- * class path's loader, translated alone. The JVM refuses a class in a package of a signed jar if the signers differ.
- * So, if there is a signed jar, that check is removed. main itself runs on the JVM's main thread
- * and blocks it. The threads that it makes are pico threads.
+ * class path's loader, translated alone. The JVM refuses a class in a package of a signed jar if
+ * the signers differ. So, if there is a signed jar, that check is removed. main itself runs on the
+ * JVM's main thread and blocks it. The threads that it makes are pico threads.
  */
 public final class Agent {
 	private Agent() {}
