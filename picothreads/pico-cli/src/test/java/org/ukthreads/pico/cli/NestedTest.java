@@ -293,10 +293,6 @@ final class NestedTest {
 			"!"));
 	}
 
-	/**
-	 * The agent does not translate the current folder instead, and starts no second JVM that looks
-	 * for the module.
-	 */
 	/** What the JDK's pools and a program's own loaders find, by all ways to run it. */
 	@Test
 	void pools_have_the_programs_loader_and_others_load_the_same_class() throws Exception {
@@ -320,6 +316,10 @@ final class NestedTest {
 		return java(all.toArray(new String[0]));
 	}
 
+	/**
+	 * The agent does not translate the current folder instead, and starts no second JVM that looks
+	 * for the module.
+	 */
 	@Test
 	void modules_are_left_alone_by_the_agent_which_says_so() throws Exception {
 		Path mods = Files.createDirectories(dir.resolve("mods/m"));
