@@ -87,6 +87,11 @@ public final class Blocking {
 		return f.takeA();
 	}
 
+	/** True: w is a call of something that is a Device. */
+	static boolean isAtDevice(Waiter w) {
+		return w instanceof Call && ((Call) w).what instanceof Device;
+	}
+
 	/** One call: the record of the fiber's wait and the task of the helper thread. */
 	static final class Call extends Waiter implements Runnable {
 		private final Fiber fiber;

@@ -38,11 +38,11 @@ public final class Dump {
 
 	static StackTraceElement[] trace(Fiber f) {
 		Place p = new Place(f);
-		StackTraceElement call = p.os == null ? primitive(f.waitKind) : null;
+		StackTraceElement call = p.os == null && !f.isAtDevice() ? primitive(f, f.waitKind) : null;
 		if (call != null && p.stack.isEmpty())
 			p.stack.add(call);
 		Traces.callers(p.frames, p.stack);
-		return p.stack.toArray(new StackTraceElement[0]);
+		return Traces.shown(f, p.stack);
 	}
 
 	/**
@@ -50,24 +50,26 @@ public final class Dump {
 	 * first element of a trace. Null: there is none, for example for a fiber that waits to
 	 * enter a monitor.
 	 */
-	private static StackTraceElement primitive(int kind) {
+	private static StackTraceElement primitive(Fiber f, int kind) {
 		switch (kind) {
 		case Fiber.W_PARK:
-			return jdks("java.util.concurrent.locks.LockSupport", "park");
+			return Traces.jdks("java.util.concurrent.locks.LockSupport",
+				f.timed ? "parkNanos" : "park");
 		case Fiber.W_SLEEP:
-			return jdks("java.lang.Thread", "sleep");
+			return Traces.jdks("java.lang.Thread", "sleep");
 		case Fiber.W_JOIN:
-			return jdks("java.lang.Thread", "join");
+			return Traces.jdks("java.lang.Thread", "join");
 		case Fiber.W_MONITOR:
-			return jdks("java.lang.Object", "wait");
+			return Traces.jdks("java.lang.Object", "wait");
 		default:
 			return null;
 		}
 	}
 
-	private static StackTraceElement jdks(String type, String method) {
-		String file = type.substring(type.lastIndexOf('.') + 1) + ".java";
-		return new StackTraceElement(type, method, file, -1);
+	/** The JDK call that threw an InterruptedException when f was woken in it. */
+	static StackTraceElement interrupted(Fiber f) {
+		return f.waitKind == Fiber.W_PARK ? null
+			: primitive(f, f.waitKind == Fiber.W_ENTER ? Fiber.W_MONITOR : f.waitKind);
 	}
 
 	/**

@@ -199,6 +199,12 @@ public class Fiber extends Continuation {
 	}
 
 
+	/** True: its wait, if any, is for input or output. */
+	final boolean isAtDevice() {
+		return waitKind == W_PARK ? blocker instanceof Device
+			: waitKind == W_CALL && Blocking.isAtDevice(waiter);
+	}
+
 	final int begin(int kind, Waiter w) {
 		return begin(kind, w, false);
 	}

@@ -117,6 +117,31 @@ final class Instead {
 		}
 	}
 
+	/* --- names --- */
+
+	/** By class or by class.method of ours: the names of what it replaces. */
+	private static final Map<String, String[]> MEMBERS = new HashMap<>();
+
+	static {
+		CLASSES.forEach((from, to) -> MEMBERS.put(to.replace('/', '.'), new String[] {from}));
+		CALLS.forEach((name, rules) -> {
+			for (Call r : rules)
+				MEMBERS.putIfAbsent(r.to.replace('/', '.') + '.' + r.as,
+					new String[] {r.owner.replace('/', '.'), name});
+		});
+	}
+
+	/** Class and method that this one of ours replaces; null: none. */
+	static String[] member(String type, String method) {
+		String[] m = MEMBERS.get(type + '.' + method);
+		if (m != null)
+			return m;
+		int k = type.indexOf('$');
+		m = MEMBERS.get(k < 0 ? type : type.substring(0, k));
+		return m == null ? null
+			: new String[] {m[0] + (k < 0 ? "" : type.substring(k)), method};
+	}
+
 	/** Names of the methods that lock an object of this class in their bodies. */
 	static Set<String> selfLocked(String type) {
 		return SELVES.getOrDefault(type, Collections.emptySet());

@@ -179,8 +179,24 @@ public class PicoThread extends Thread {
 		@Override
 		Runnable entry() {
 			PicoThread t = thread;
-			return t.getClass() == PicoThread.class && t.target != null ? t.target : t;
+			return t.runsTask() ? t.target : t;
 		}
+	}
+
+	/** True: the JDK's Thread.run would call the task; false: the thread is one of its own. */
+	boolean runsTask() {
+		return getClass() == PicoThread.class && target != null;
+	}
+
+	/** True: the first method of this thread is in that class, and is not a task. */
+	boolean isOwn(String type) {
+		if (runsTask())
+			return false;
+		for (Class<?> c = getClass(); c != PicoThread.class; c = c.getSuperclass())
+			if (c.getName().equals(type))
+				return true;
+		return target == null && getClass() == PicoThread.class
+			|| type.equals(PicoThread.class.getName());
 	}
 
 	@Override
@@ -219,6 +235,8 @@ public class PicoThread extends Thread {
 	/** Called on the carrier, as this thread, when its code has ended. */
 	void ended(Throwable e) {
 		try {
+			if (e != null)
+				Traces.uncaught(e, fiber);
 			if (e != null)
 				getUncaughtExceptionHandler().uncaughtException(this, e);
 		} catch (Throwable again) {
@@ -342,7 +360,9 @@ public class PicoThread extends Thread {
 
 	@Override
 	public Thread.State getState() {
-		return ended ? State.TERMINATED : state(fiber);
+		State s = ended ? State.TERMINATED : state(fiber);
+		return (s == State.WAITING || s == State.TIMED_WAITING) && !virtual
+			&& fiber.isAtDevice() ? State.RUNNABLE : s;
 	}
 
 	/**

@@ -427,8 +427,10 @@ public final class Threads {
 
 	/** Replaces LockSupport.getBlocker. */
 	public static Object getBlocker(Thread t) {
-		return t instanceof PicoThread ? ((PicoThread) t).fiber.blocker
-			: LockSupport.getBlocker(t);
+		if (!(t instanceof PicoThread))
+			return LockSupport.getBlocker(t);
+		Object b = ((PicoThread) t).fiber.blocker;
+		return b instanceof Device ? null : b;
 	}
 
 	/**

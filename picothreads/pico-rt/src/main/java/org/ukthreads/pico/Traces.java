@@ -28,6 +28,9 @@ import java.util.Set;
  *               innermost waiting frame of that method. If there is none (the exception comes
  *               from another thread), its callers stay unknown.
  *
+ * If the trace goes down to the thread's first method, Thread.run is added, and the program sees
+ * our classes and methods under the names of those that they replace.
+ *
  * This is not done when an exception is made, because each would cost a walk, printed or not.
  */
 @Internal
@@ -35,7 +38,8 @@ public final class Traces {
 	private static final String CONTINUATION = Continuation.class.getName();
 	private static final Set<String> OURS = new HashSet<>(Arrays.asList(CONTINUATION,
 		CarrierThread.class.getName(), Traces.class.getName()));
-
+	private static final String REFLECT = Reflect.class.getName();
+	private static final String TASK = REFLECT + "$Task";
 
 	private Traces() {}
 
@@ -57,21 +61,34 @@ public final class Traces {
 		/* The program's getCause() or getStackTrace() must not suspend below us. */
 		x.pins++;
 		try {
-			complete(e, new IdentityHashMap<>());
+			complete(e, x.fiber, new IdentityHashMap<>());
 		} finally {
 			x.pins--;
 		}
 	}
 
-	private static void complete(Throwable e, Map<Throwable, Boolean> seen) {
+	/** Completes e, which ended f, for its handler. */
+	static void uncaught(Throwable e, Fiber f) {
+		Context x = Context.get();
+		x.pins++;
+		try {
+			complete(e, f, new IdentityHashMap<>());
+		} catch (Throwable again) {
+			/* The handler gets e as it is. */
+		} finally {
+			x.pins--;
+		}
+	}
+
+	private static void complete(Throwable e, Fiber f, Map<Throwable, Boolean> seen) {
 		if (e == null || seen.put(e, true) != null)
 			return;
 		StackTraceElement[] st = e.getStackTrace();
 		if (trampoline(st, 0) < st.length)
-			e.setStackTrace(known(st));
-		complete(e.getCause(), seen);
+			e.setStackTrace(known(st, f));
+		complete(e.getCause(), f, seen);
 		for (Throwable s : e.getSuppressed())
-			complete(s, seen);
+			complete(s, f, seen);
 	}
 
 	/**
@@ -81,7 +98,19 @@ public final class Traces {
 	static void told(Throwable e, Frame f) {
 		if (!(e instanceof InterruptedException))
 			return;
-		made(e, f);
+		Fiber me = me();
+		List<StackTraceElement> l = new ArrayList<>();
+		StackTraceElement call = me == null ? null : Dump.interrupted(me);
+		if (call != null)
+			l.add(call);
+		callers(f, l);
+		e.setStackTrace(shown(me, l));
+	}
+
+	/** The fiber to whose end the running frames lead; null: they are another continuation's. */
+	private static Fiber me() {
+		Context x = Context.get();
+		return x.current == x.fiber ? x.fiber : null;
 	}
 
 	/** Completes the trace of e, which leaves the resumed frame f, and returns e. */
@@ -106,10 +135,14 @@ public final class Traces {
 			return;
 		List<StackTraceElement> l = new ArrayList<>(st.length);
 		part(st, 0, go, l);
-		if (!l.isEmpty() && same(last(l), f.site.method))
+		Fiber end = go > 0 && isBegin(st[go - 1]) ? Context.get().fiber : null;
+		if (!l.isEmpty() && same(last(l), f.site.method)) {
 			callers(f.next, l);
+			end = me();
+		}
+		int n = l.size();
 		part(st, go + 1, st.length, l);
-		e.setStackTrace(l.toArray(new StackTraceElement[0]));
+		e.setStackTrace(shown(l.size() == n ? end : null, l));
 		whole(e.getCause(), f, seen);
 		for (Throwable s : e.getSuppressed())
 			whole(s, f, seen);
@@ -117,7 +150,7 @@ public final class Traces {
 
 	/** The trace of the calling code. */
 	static StackTraceElement[] here() {
-		return known(new Throwable().getStackTrace());
+		return known(new Throwable().getStackTrace(), Context.get().fiber);
 	}
 
 	/** What an OS thread with this stack runs of the program. The callers are on the heap. */
@@ -127,41 +160,98 @@ public final class Traces {
 		return l;
 	}
 
-	/** The trace st with the callers that the running thread knows and without trampolines. */
-	private static StackTraceElement[] known(StackTraceElement[] st) {
+	/**
+	 * The trace st with the callers that the running thread knows and without trampolines. f:
+	 * the fiber that made it, for all we know.
+	 */
+	private static StackTraceElement[] known(StackTraceElement[] st, Fiber f) {
 		Context x = Context.get();
 		List<StackTraceElement> l = new ArrayList<>(st.length);
+		Fiber end = null;
 		for (int from = 0; from < st.length;) {
 			int go = trampoline(st, from);
+			int n = l.size();
 			part(st, from, go, l);
+			if (go < st.length || l.size() > n)
+				end = null;
 			/* In a first run the stack is complete. The callers of an outer trampoline are
 			 * unknown. */
-			if (from == 0 && x.current != null && go < st.length && go > 0 && !l.isEmpty()
-					&& !isBegin(st[go - 1]))
-				callers(below(x, last(l)), l);
+			if (go < st.length && go > 0 && isBegin(st[go - 1]))
+				end = f;
+			else if (from == 0 && x.current != null && go < st.length && !l.isEmpty()
+					&& below(x, last(l), l))
+				end = me();
 			from = go + 1;
+		}
+		return shown(end, l);
+	}
+
+	/**
+	 * Adds the frames that called the method with which a trace of x ends. False: they are
+	 * unknown.
+	 */
+	private static boolean below(Context x, StackTraceElement method,
+			List<StackTraceElement> to) {
+		List<StackTraceElement> now = new ArrayList<>();
+		StackTraceElement[] st = new Throwable().getStackTrace();
+		part(st, 0, trampoline(st, 0), now);
+		if (!now.isEmpty() && same(last(now), method)) {
+			callers(x.callers(), to);
+			return true;
+		}
+		for (Frame f : Packed.frames(x.callers()))
+			if (same(method, f.site.method)) {
+				callers(f.next, to);
+				return true;
+			}
+		return false;
+	}
+
+	/**
+	 * The trace l as the program sees it. end: the fiber to whose first method it goes down;
+	 * null: it does not.
+	 */
+	static StackTraceElement[] shown(Fiber end, List<StackTraceElement> l) {
+		if (end != null)
+			end(end.thread, l);
+		for (int k = 0; k < l.size(); k++) {
+			StackTraceElement e = l.get(k);
+			if (e.getClassName().startsWith(Instead.PICO))
+				l.set(k, jdks(e));
 		}
 		return l.toArray(new StackTraceElement[0]);
 	}
 
-	/** The frames that called the method with which a trace of x ends. */
-	private static Frame below(Context x, StackTraceElement method) {
-		List<StackTraceElement> now = new ArrayList<>();
-		StackTraceElement[] st = new Throwable().getStackTrace();
-		part(st, 0, trampoline(st, 0), now);
-		if (same(last(now), method))
-			return x.callers();
-		for (Frame f : Packed.frames(x.callers()))
-			if (same(method, f.site.method))
-				return f.next;
-		return null;
+	/** Adds the JDK's method that calls a thread's task. main and an overridden run() have none. */
+	private static void end(PicoThread t, List<StackTraceElement> l) {
+		if (!l.isEmpty() && last(l).getClassName().equals(TASK)) {
+			while (!l.isEmpty() && (last(l).getClassName().equals(TASK)
+					|| last(l).getClassName().equals(REFLECT)
+					|| Walk.isReflection(last(l).getClassName())))
+				l.remove(l.size() - 1);
+			return;
+		}
+		if (t != null && !l.isEmpty() && !t.isOwn(last(l).getClassName())
+				&& l.size() < LONGEST)
+			l.add(jdks(t.virtual ? "java.lang.VirtualThread" : "java.lang.Thread", "run"));
+	}
+
+	private static StackTraceElement jdks(StackTraceElement e) {
+		String[] m = Instead.member(e.getClassName(), e.getMethodName());
+		return m == null ? e : jdks(m[0], m[1]);
+	}
+
+	static StackTraceElement jdks(String type, String method) {
+		String file = type.substring(type.lastIndexOf('.') + 1).replaceFirst("\\$.*", "")
+			+ ".java";
+		return new StackTraceElement(type, method, file, -1);
 	}
 
 	/** Gives e the trace of the chain of frames f, at which it is thrown. */
 	static void made(Throwable e, Frame f) {
 		List<StackTraceElement> l = new ArrayList<>();
 		callers(f, l);
-		e.setStackTrace(l.toArray(new StackTraceElement[0]));
+		e.setStackTrace(shown(me(), l));
 	}
 
 	/** A trace has at most this many elements, as in the JVM. */

@@ -99,7 +99,10 @@ public final class Futures {
 				long left = end - System.nanoTime();
 				if (left <= 0)
 					return false;
-				Fiber.parkNanos(left);
+				if (nanos == Long.MAX_VALUE)
+					Fiber.park();
+				else
+					Fiber.parkNanos(left);
 			}
 			return true;
 		} finally {

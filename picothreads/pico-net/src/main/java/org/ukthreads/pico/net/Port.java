@@ -8,6 +8,8 @@ import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.ukthreads.pico.Device;
 import org.ukthreads.pico.Fiber;
 
 /*
@@ -29,7 +31,7 @@ import org.ukthreads.pico.Fiber;
  * the slot, and close wakes the slot after it closes the channel. An event may come before the
  * park: unpark is sticky. All wake-ups may be spurious: the caller tries the channel again.
  */
-final class Port {
+final class Port implements Device {
 	static final long NEVER = Long.MAX_VALUE;
 	private static final int IN = SelectionKey.OP_READ | SelectionKey.OP_ACCEPT;
 
@@ -101,9 +103,9 @@ final class Port {
 				if (!channel.isOpen())
 					break;
 				if (end == NEVER)
-					Fiber.park();
+					LockSupport.park(this);
 				else
-					Fiber.parkNanos(left);
+					LockSupport.parkNanos(this, left);
 				/* An interrupt does not end this wait. Clear the flag, or park returns at once. */
 				if (!Thread.interrupted())
 					break;
@@ -132,7 +134,7 @@ final class Port {
 			out = Fiber.current();
 		arm(op);
 		if (channel.isOpen() && !Thread.currentThread().isInterrupted())
-			Fiber.park();
+			LockSupport.park(this);
 		if (in)
 			this.in = null;
 		else

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ukthreads.pico.Blocking;
+import org.ukthreads.pico.Device;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Transport;
 
@@ -39,7 +40,8 @@ public final class Selects {
 	}
 
 	/** One call, made by the helper thread. */
-	private static final class Selection implements Callable<Integer>, Consumer<SelectionKey> {
+	private static final class Selection implements Callable<Integer>, Consumer<SelectionKey>,
+			Device {
 		private final Selector selector;
 		private final long millis;
 		/** If not null, the keys found are listed here instead of being marked as selected. */
