@@ -3,8 +3,6 @@ package org.ukthreads.pico;
 
 import java.util.Map;
 import java.util.WeakHashMap;
-import java.util.concurrent.ForkJoinPool;
-import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 
@@ -648,8 +646,6 @@ public class Fiber extends Continuation {
 			go = false;
 			blocked = os;
 			unwound();
-			if (os instanceof ForkJoinWorkerThread)
-				managed();
 			while (!go)
 				await();
 			blocked = null;
@@ -678,27 +674,6 @@ public class Fiber extends Continuation {
 			}
 			if (Thread.currentThread().isInterrupted())
 				osInterrupted();
-		}
-
-		/** For a worker of a pool: the pool may add another worker during the wait. */
-		private void managed() {
-			try {
-				ForkJoinPool.managedBlock(new ForkJoinPool.ManagedBlocker() {
-					@Override
-					public boolean block() {
-						while (!go)
-							await();
-						return true;
-					}
-
-					@Override
-					public boolean isReleasable() {
-						return go;
-					}
-				});
-			} catch (InterruptedException e) {
-				throw new AssertionError(e);
-			}
 		}
 
 		/**

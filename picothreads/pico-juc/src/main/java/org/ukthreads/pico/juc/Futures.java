@@ -35,6 +35,9 @@ public final class Futures {
 	}
 
 	public static <V> V get(Future<V> f) throws InterruptedException, ExecutionException {
+		Stealer s = Stealer.current();
+		if (s != null && !f.isDone())
+			return without(s, () -> get(f));
 		if (plain(f))
 			return f.get();
 		if (f instanceof CompletableFuture) {
@@ -46,6 +49,9 @@ public final class Futures {
 
 	public static <V> V get(Future<V> f, long time, TimeUnit unit)
 			throws InterruptedException, ExecutionException, TimeoutException {
+		Stealer s = Stealer.current();
+		if (s != null && !f.isDone())
+			return without(s, () -> get(f, time, unit));
 		if (plain(f))
 			return f.get(time, unit);
 		if (f instanceof CompletableFuture) {
@@ -54,6 +60,15 @@ public final class Futures {
 			return f.get();
 		}
 		return helped(() -> f.get(time, unit));
+	}
+
+	/** Other tasks of a work-stealing pool run while one of them waits. */
+	private static <V> V without(Stealer s, Callable<V> wait) {
+		try {
+			return s.without(wait);
+		} catch (Exception e) {
+			throw Futures.<RuntimeException>sneak(e);
+		}
 	}
 
 	@SuppressWarnings("unchecked")
@@ -74,6 +89,9 @@ public final class Futures {
 
 	/** CompletableFuture.join. */
 	public static <V> V join(CompletableFuture<V> f) {
+		Stealer s = Stealer.current();
+		if (s != null && !f.isDone())
+			return without(s, () -> join(f));
 		boolean interrupted = false;
 		while (!f.isDone() && Fiber.isFiber()) {
 			try {
@@ -168,6 +186,9 @@ public final class Futures {
 
 	public static <V> V invokeAny(ExecutorService x, Collection<? extends Callable<V>> tasks)
 			throws InterruptedException, ExecutionException {
+		Stealer s = Stealer.current();
+		if (s != null)
+			return without(s, () -> invokeAny(x, tasks));
 		try {
 			return plain(x) ? x.invokeAny(tasks) : Submit.any(x, tasks, Long.MAX_VALUE);
 		} catch (TimeoutException e) {
@@ -178,6 +199,9 @@ public final class Futures {
 	public static <V> V invokeAny(ExecutorService x, Collection<? extends Callable<V>> tasks,
 			long time, TimeUnit unit)
 			throws InterruptedException, ExecutionException, TimeoutException {
+		Stealer s = Stealer.current();
+		if (s != null)
+			return without(s, () -> invokeAny(x, tasks, time, unit));
 		return plain(x) ? x.invokeAny(tasks, time, unit)
 			: Submit.any(x, tasks, unit.toNanos(time));
 	}

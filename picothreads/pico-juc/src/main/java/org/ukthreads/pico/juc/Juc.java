@@ -106,19 +106,11 @@ public final class Juc {
 	}
 
 	public static ExecutorService newWorkStealingPool() {
-		return newThreadPerTaskExecutor(Juc::daemon);
+		return newWorkStealingPool(Runtime.getRuntime().availableProcessors());
 	}
 
 	public static ExecutorService newWorkStealingPool(int parallelism) {
-		return newFixedThreadPool(parallelism, Juc::daemon);
-	}
-
-	/** As a worker of a ForkJoinPool. */
-	private static Thread daemon(Runnable r) {
-		Thread t = new PicoThread(r);
-		t.setDaemon(true);
-		t.setContextClassLoader(ClassLoader.getSystemClassLoader());
-		return t;
+		return newThreadPerTaskExecutor(new Stealer.Turns(parallelism));
 	}
 
 	public static ScheduledExecutorService newScheduledThreadPool(int n) {

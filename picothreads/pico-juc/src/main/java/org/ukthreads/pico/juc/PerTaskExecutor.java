@@ -41,7 +41,7 @@ final class PerTaskExecutor extends AbstractExecutorService implements AutoClose
 		}
 	}
 
-	private static final class Task implements Runnable {
+	static final class Task implements Runnable {
 		private final PerTaskExecutor x;
 		private final Runnable task;
 		private Thread thread;
@@ -58,6 +58,13 @@ final class PerTaskExecutor extends AbstractExecutorService implements AutoClose
 			} finally {
 				x.ended(thread);
 			}
+		}
+
+		/** Ends it without a run. */
+		void drop() {
+			if (task instanceof Future)
+				((Future<?>) task).cancel(false);
+			x.ended(thread);
 		}
 	}
 
@@ -169,6 +176,8 @@ final class PerTaskExecutor extends AbstractExecutorService implements AutoClose
 			ts = new ArrayList<>(threads);
 			gate.serve();
 		}
+		if (factory instanceof Stealer.Turns)
+			((Stealer.Turns) factory).close();
 		for (Thread t : ts)
 			t.interrupt();
 		return new ArrayList<>();
