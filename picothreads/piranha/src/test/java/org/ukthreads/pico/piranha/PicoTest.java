@@ -2,16 +2,21 @@
 package org.ukthreads.pico.piranha;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -28,6 +33,19 @@ final class PicoTest {
 	@BeforeEach
 	void the_command_is_built() {
 		assumeTrue(Run.picoIsBuilt(), "no pico.jar");
+	}
+
+	@Test
+	void pico_jar_has_the_services_that_it_names() throws Exception {
+		try (ZipFile jar = new ZipFile(Run.PICO_JAR.toFile())) {
+			for (ZipEntry e : Collections.list(jar.entries())) {
+				if (e.getName().matches("META-INF/services/.+")) {
+					String name = new String(jar.getInputStream(e).readAllBytes(),
+							StandardCharsets.UTF_8).trim();
+					assertNotNull(jar.getEntry(name.replace('.', '/') + ".class"), name);
+				}
+			}
+		}
 	}
 
 	@Test

@@ -18,6 +18,7 @@ final class Run {
 	}
 
 	private static final Path HOME = Path.of("").toAbsolutePath().getParent();
+	static final Path PICO_JAR = HOME.resolve("pico-cli/target/pico.jar");
 
 	private Run() {
 	}
@@ -68,7 +69,7 @@ final class Run {
 
 	/** True if the jars are of this build. The whole build makes the command before the crawler. */
 	static boolean picoIsBuilt() {
-		return Files.exists(HOME.resolve("pico-cli/target/pico.jar"));
+		return Files.exists(PICO_JAR);
 	}
 
 	static List<Line> log(Path log) throws IOException {
