@@ -7,12 +7,15 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.Reader;
 import java.io.Writer;
+import java.lang.reflect.InvocationTargetException;
 import java.net.ConnectException;
 import java.net.DatagramSocket;
 import java.net.NoRouteToHostException;
+import java.net.ProtocolFamily;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
+import java.net.StandardProtocolFamily;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.Channel;
@@ -31,6 +34,7 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.WritableByteChannel;
+import java.nio.channels.spi.SelectorProvider;
 import java.nio.charset.Charset;
 import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CharsetEncoder;
@@ -281,13 +285,35 @@ public final class Channels {
 	}
 
 	public static SocketChannel open(SocketAddress to) throws IOException {
-		SocketChannel c = Transport.provider().openSocketChannel();
+		SocketChannel c = isUnix(Objects.requireNonNull(to)) ? openUnix()
+			: Transport.provider().openSocketChannel();
 		try {
 			connect(c, to);
 			return c;
 		} catch (IOException | RuntimeException e) {
 			closeSelectable(c);
 			throw e;
+		}
+	}
+
+	/** An address of Java 16. */
+	private static boolean isUnix(SocketAddress a) {
+		return a.getClass().getName().equals("java.net.UnixDomainSocketAddress");
+	}
+
+	private static SocketChannel openUnix() throws IOException {
+		try {
+			return (SocketChannel) SelectorProvider.class
+				.getMethod("openSocketChannel", ProtocolFamily.class)
+				.invoke(Transport.provider(), StandardProtocolFamily.valueOf("UNIX"));
+		} catch (InvocationTargetException e) {
+			if (e.getCause() instanceof IOException)
+				throw (IOException) e.getCause();
+			if (e.getCause() instanceof RuntimeException)
+				throw (RuntimeException) e.getCause();
+			throw (Error) e.getCause();
+		} catch (ReflectiveOperationException e) {
+			throw new IllegalStateException(e);
 		}
 	}
 

@@ -25,6 +25,7 @@ import org.ukthreads.fixtures.OwnParts;
 import org.ukthreads.fixtures.Selecting;
 import org.ukthreads.fixtures.Sockets;
 import org.ukthreads.fixtures.Streams;
+import org.ukthreads.fixtures.UnixSockets;
 import org.ukthreads.pico.Pins;
 
 /** A program prints the same on the JDK's network and, translated, on ours. */
@@ -65,6 +66,12 @@ final class ParityTest {
 	@Test
 	void channels_behave_as_the_jdks() throws Exception {
 		same(ChannelCalls.class);
+	}
+
+	@Test
+	void unix_domain_sockets_behave_as_the_jdks() throws Exception {
+		same(UnixSockets.class);
+		assertEquals(0, Harness.pinned, Pins.report().toString());
 	}
 
 	@Test
