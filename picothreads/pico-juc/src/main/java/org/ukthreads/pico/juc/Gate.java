@@ -50,7 +50,7 @@ class Gate implements Room, Serializable {
 	private static final long serialVersionUID = 2L;
 
 	/** A waiter and what it waits for. */
-	abstract static class Node implements Room.Guest, Serializable {
+	abstract static class Node extends Awaited implements Room.Guest, Serializable {
 		private static final long serialVersionUID = 1L;
 		final Fiber fiber = Fiber.current();
 		/** 0 or 1. */
@@ -84,6 +84,11 @@ class Gate implements Room, Serializable {
 
 		/** Under the guard: reverses the attempt of a done node whose thread got an error. */
 		void undo() {}
+
+		@Override
+		public final boolean isReleasable() {
+			return done || woken;
+		}
 
 		/** Its thread's wait at g has ended with an error. */
 		void failed(Gate g) {
@@ -334,7 +339,8 @@ class Gate implements Room, Serializable {
 		boolean interrupted = false;
 		try {
 			while (!through(n)) {
-				LockSupport.park(this);
+				if (!n.inPool())
+					LockSupport.park(this);
 				if (Thread.interrupted())
 					interrupted = true;
 			}
@@ -363,7 +369,8 @@ class Gate implements Room, Serializable {
 	final void awaitInterruptibly(Node n) throws InterruptedException {
 		try {
 			while (!through(n)) {
-				LockSupport.park(this);
+				if (!n.inPool())
+					LockSupport.park(this);
 				giveWay(n);
 			}
 		} catch (RuntimeException | Error e) {

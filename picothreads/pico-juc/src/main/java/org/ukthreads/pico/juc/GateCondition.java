@@ -248,7 +248,7 @@ final class GateCondition implements Condition, Room, Serializable {
 			boolean over = timed && left <= 0;
 			if (timed && !over)
 				LockSupport.parkNanos(this, left);
-			else if (!over)
+			else if (!over && !w.inPool())
 				LockSupport.park(this);
 			boolean interrupted = !over && !w.done && Thread.interrupted();
 			if (over || interrupted) {

@@ -47,14 +47,19 @@ final class Line {
 		Waiters waiters();
 	}
 
-	private static final class Waiter {
+	private static final class Waiter extends Awaited {
 		final Fiber fiber = Fiber.current();
 		final boolean shared;
-		/** Only for a waiter of a condition. */
-		boolean signalled;
+		/** Only for a waiter of a condition; written under its queue's guard. */
+		volatile boolean signalled;
 
 		Waiter(boolean shared) {
 			this.shared = shared;
+		}
+
+		@Override
+		public boolean isReleasable() {
+			return signalled;
 		}
 	}
 
@@ -249,7 +254,8 @@ final class Line {
 			long n = left(w, s);
 			try {
 				while (!signalled(w)) {
-					Fiber.park();
+					if (!w.inPool())
+						Fiber.park();
 					if (Thread.interrupted())
 						interrupted = true;
 				}
@@ -309,10 +315,10 @@ final class Line {
 						out = abandon(w, s.line());
 						break;
 					}
-					if (nanos == Long.MAX_VALUE)
-						Fiber.park();
-					else
+					if (nanos != Long.MAX_VALUE)
 						Fiber.parkNanos(left);
+					else if (!w.inPool())
+						Fiber.park();
 					if (Thread.interrupted()) {
 						interrupted = true;
 						out = abandon(w, s.line());

@@ -246,10 +246,10 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 				long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
 				if (left <= 0)
 					return !withdraw(c);
-				if (nanos == Long.MAX_VALUE)
-					Fiber.park();
-				else
+				if (nanos != Long.MAX_VALUE)
 					Fiber.parkNanos(left);
+				else if (!c.given.inPool())
+					Fiber.park();
 				if (!c.given.done && Thread.interrupted()) {
 					if (withdraw(c))
 						throw new InterruptedException();
