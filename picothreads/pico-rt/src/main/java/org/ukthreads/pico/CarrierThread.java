@@ -41,6 +41,11 @@ final class CarrierThread extends RuntimeThread {
 	String stat;
 	/** The slice in which the Watch has seen it last. Written by the Watch. */
 	volatile int seen;
+	/**
+	 * The JVM's lock that it gives up while it blocks for its fiber, or null. Written by itself,
+	 * before its fiber can be made ready and after that has happened.
+	 */
+	private Object without;
 	/** Depth of nested keep() calls. */
 	private int kept;
 	/**
@@ -126,6 +131,7 @@ final class CarrierThread extends RuntimeThread {
 		context.current = null;
 		context.fiber = null;
 		context.pins = 0;
+		context.locks = null;
 		kept = 0;
 		inside();
 		if (!HOLD.compareAndSet(this, SLICE, OUT)) {
@@ -197,7 +203,7 @@ final class CarrierThread extends RuntimeThread {
 		x.fiber = f;
 		boolean ended;
 		try {
-			ended = f.go(x);
+			ended = JvmLock.run(f, x);
 		} catch (Throwable e) {
 			f.died(x, e);
 			ended = true;
@@ -242,15 +248,23 @@ final class CarrierThread extends RuntimeThread {
 	/** Hands the carrier to the OS thread that the fiber blocks. This thread becomes spare. */
 	private void handOver(Carrier c, Fiber f) {
 		Thread t = f.blocked;
+		Object lock = null;
 		if (t instanceof CarrierThread) {
-			carrier = null;
-			rt.spare(this);
 			CarrierThread p = (CarrierThread) t;
+			lock = p.without;
+			carrier = null;
+			if (lock == null)
+				rt.spare(this);
 			c.holder = p;
 			p.carrier = c;
 		}
 		f.go = true;
 		LockSupport.unpark(t);
+		if (lock != null) {
+			/* May have to wait for untranslated code, so this thread is not spare yet. */
+			JvmLock.wake(lock);
+			rt.spare(this);
+		}
 	}
 
 	/**
@@ -264,12 +278,16 @@ final class CarrierThread extends RuntimeThread {
 		carrier = null;
 		f.go = false;
 		f.blocked = this;
+		without = JvmLock.awaited(context, f);
 		if (c != null)
 			rt.replace(c);
 		f.unwound();
 		inside();
+		if (without != null)
+			JvmLock.await(f, without);
 		while (!f.go)
 			LockSupport.park(f);
+		without = null;
 		f.blocked = null;
 		f.state = Fiber.RUNNING;
 		hold = SLICE;

@@ -20,6 +20,8 @@ final class Context {
 	long entered;
 	/** Number of brackets (Pins) that are open above the innermost trampoline. */
 	int pins;
+	/** The JVM's locks that the thread holds for its fiber, innermost first; or null. */
+	JvmLock locks;
 	/** The fiber runs without a carrier: see Pins.away. */
 	boolean away;
 	/** Monitor exits that its fiber still owes: {object, the rest of the list}; or null. */
@@ -57,7 +59,12 @@ final class Context {
 
 	/** True: above the innermost trampoline a frame is on the stack that cannot be captured. */
 	boolean pinned() {
-		return pins > 0 || entered > 0 && Walk.meetsForeign();
+		return pinned(0);
+	}
+
+	/** The same, if that many of the brackets do not count. */
+	boolean pinned(int free) {
+		return pins > free || entered > 0 && Walk.meetsForeign();
 	}
 
 	/** The context for a primitive that was called with c (its twin), or with null. */

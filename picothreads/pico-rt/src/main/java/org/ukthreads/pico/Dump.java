@@ -36,6 +36,17 @@ public final class Dump {
 		}
 	}
 
+	/** True: the OS thread that runs f waits for a lock of the JVM that is not the runtime's. */
+	static boolean isBlocked(Fiber f) {
+		Thread os = f.rt.carrying(f);
+		if (os == null || os.getState() != Thread.State.BLOCKED)
+			return false;
+		StackTraceElement[] st = os.getStackTrace();
+		return st.length > 0 && f.rt.carrying(f) == os
+			&& (!st[0].getClassName().startsWith(Instead.PICO)
+			|| st[0].getClassName().equals(JvmLock.class.getName()));
+	}
+
 	static StackTraceElement[] trace(Fiber f) {
 		Place p = new Place(f);
 		StackTraceElement call = p.os == null && !f.isAtDevice() ? primitive(f, f.waitKind) : null;

@@ -84,6 +84,8 @@ public class Fiber extends Continuation {
 	byte rank = UNKNOWN;
 	/** Number of its last slices, up to 2, that the Watch has seen. */
 	private byte seen;
+	/** What it asks of the trampoline: see JvmLock. Written by the thread that runs it. */
+	Object wants;
 	/** LockSupport permit. */
 	volatile boolean permit;
 	/** The OS thread that blocks for this fiber, which is pinned or foreign; else null. */
@@ -254,6 +256,9 @@ public class Fiber extends Continuation {
 			blocker = null;
 		}
 		boolean given = !open && state != RUNNING;
+		Object o = wants;
+		wants = null;
+		JvmLock.failed(o, !open && !given);
 		if (open ? w != null && w.abandon() && state == STOPPING : state == STOPPING)
 			block(Context.get());
 		waiter = null;

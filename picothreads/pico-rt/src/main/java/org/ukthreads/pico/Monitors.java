@@ -50,6 +50,8 @@ public final class Monitors {
 
 	private static final MethodRef ENTER =
 		MethodRef.primitive(Monitors.class, "enter", "(Ljava/lang/Object;)V");
+	static final MethodRef ENTER_BOTH =
+		MethodRef.primitive(Monitors.class, "enterBoth", "(Ljava/lang/Object;)V");
 	private static final MethodRef AWAIT =
 		MethodRef.primitive(Monitors.class, "await", "(Ljava/lang/Object;)V");
 	private static final MethodRef AWAIT_MILLIS =
@@ -243,6 +245,31 @@ public final class Monitors {
 	/** Replaces monitorenter. */
 	@Leaf
 	public static void enter(Object o) {
+		enter(o, ENTER);
+	}
+
+	/** Replaces monitorenter where the object may lock itself: see JvmLock. */
+	@Leaf
+	public static void enterBoth(Object o) {
+		if (o != null && SelfLocked.is(o)) {
+			Context x = Context.get();
+			JvmLock.enter(o, x, Fiber.of(x));
+		} else {
+			enter(o, ENTER_BOTH);
+		}
+	}
+
+	/** Replaces the monitorexit that belongs to it. */
+	@Leaf
+	public static void exitBoth(Object o) {
+		Context x = Context.get();
+		if (x.locks != null)
+			JvmLock.exit(o, x, x.fiber);
+		exit(o);
+	}
+
+	/** as: the primitive that the program has called. */
+	static void enter(Object o, MethodRef as) {
 		Fiber.step();
 		if (o == null)
 			throw new NullPointerException("Cannot enter synchronized block: the object is null");
@@ -271,7 +298,7 @@ public final class Monitors {
 			((Monitor) there).count++;
 			return;
 		}
-		enter(o, h, x, f);
+		enter(o, h, x, f, as);
 	}
 
 	/**
@@ -283,7 +310,7 @@ public final class Monitors {
 			&& ((Monitor) there).key == o;
 	}
 
-	private static void enter(Object o, int h, Context x, Fiber f) {
+	private static void enter(Object o, int h, Context x, Fiber f, MethodRef as) {
 		ready(x, f);
 		Stripe s = stripe(h);
 		synchronized (s) {
@@ -303,7 +330,7 @@ public final class Monitors {
 			f.begin(Fiber.W_ENTER, n);
 			m.queue(n);
 		}
-		f.stop(ENTER);
+		f.stop(as);
 		f.takeV();
 	}
 
@@ -350,8 +377,8 @@ public final class Monitors {
 		Stripe s = stripe(h);
 		Fiber w = null;
 		synchronized (s) {
-			Monitor m = owned(s, o, h, f);
-			if (--m.count == 0)
+			Monitor m = isForeign(s, o, h, f) ? null : owned(s, o, h, f);
+			if (m != null && --m.count == 0)
 				w = release(s, m);
 		}
 		if (w != null)
@@ -378,6 +405,12 @@ public final class Monitors {
 			x.owed = (Object[]) x.owed[1];
 			leave(o, hash(o), f);
 		}
+	}
+
+	/** True: f has the JVM's lock of o and not ours, because untranslated code has entered it. */
+	private static boolean isForeign(Stripe s, Object o, int h, Fiber f) {
+		Monitor m = s.find(o, h);
+		return (m == null || m.owner != f) && o != null && Thread.holdsLock(o);
 	}
 
 	private static Monitor owned(Stripe s, Object o, int h, Fiber f) {
@@ -436,6 +469,10 @@ public final class Monitors {
 		Context x = Context.get();
 		Fiber f = Fiber.of(x);
 		ready(x, f);
+		if (o != null && SelfLocked.is(o) && JvmLock.isForeign(o, f)) {
+			o.wait(millis);
+			return;
+		}
 		int h = hash(o);
 		Stripe s = stripe(h);
 		Fiber w;
@@ -465,8 +502,12 @@ public final class Monitors {
 		if (millis > 0)
 			f.expireIn(n, millis > Long.MAX_VALUE / 1_000_000 ? Long.MAX_VALUE / 2
 				: millis * 1_000_000);
-		if (!f.stop(as, c))
+		if (x.locks != null && JvmLock.canLeave(o, x)) {
+			f.wants = o;
+			x.unwind(f, as, c);
+		} else if (!f.stop(as, c)) {
 			f.takeV();
+		}
 	}
 
 	/** Replaces Object.wait(). */
@@ -489,30 +530,36 @@ public final class Monitors {
 	}
 
 	public static void signal(Object o) {
-		Context x = Context.get();
-		Fiber f = Fiber.of(x);
-		ready(x, f);
-		int h = hash(o);
-		Stripe s = stripe(h);
-		synchronized (s) {
-			Monitor m = owned(s, o, h, f);
-			while (m.waitHead != null)
-				if (toEntry(m))
-					return;
-		}
+		signal(o, false);
 	}
 
 	public static void signalAll(Object o) {
+		signal(o, true);
+	}
+
+	private static void signal(Object o, boolean all) {
 		Context x = Context.get();
 		Fiber f = Fiber.of(x);
 		ready(x, f);
 		int h = hash(o);
 		Stripe s = stripe(h);
+		boolean any = false;
+		boolean jvms;
+		Fiber w = null;
 		synchronized (s) {
-			Monitor m = owned(s, o, h, f);
-			while (m.waitHead != null)
-				toEntry(m);
+			jvms = isForeign(s, o, h, f) || x.locks != null && JvmLock.has(o, x);
+			Monitor m = jvms ? s.find(o, h) : owned(s, o, h, f);
+			while (m != null && m.waitHead != null && (all || !any))
+				any |= toEntry(m);
+			if (any && m.owner == null)
+				w = release(s, m);
 		}
+		if (w != null)
+			w.wake();
+		if (jvms && all)
+			o.notifyAll();
+		else if (jvms && !any)
+			o.notify();
 	}
 
 	/**
@@ -652,6 +699,8 @@ public final class Monitors {
 			if (m == null)
 				m = s.make(o, h);
 			int t = f.begin(kind, n, nanos != Long.MAX_VALUE);
+			if (SelfLocked.is(o))
+				f.wants = o;
 			if (kind == Fiber.W_MONITOR) {
 				if (m.waitTail == null)
 					m.waitHead = n;
@@ -670,6 +719,19 @@ public final class Monitors {
 			f.wake();
 		else if (nanos != Long.MAX_VALUE)
 			f.rt.timers.add(n, Math.max(1, nanos));
+	}
+
+	/** True: f holds o's monitor, and its next exit frees it. */
+	static boolean isLast(Object o, Fiber f) {
+		int h = hash(o);
+		Object there = SLOTS.get(slot(h));
+		if (isHeld(there, o, f))
+			return ((Monitor) there).count == 1;
+		Stripe s = stripe(h);
+		synchronized (s) {
+			Monitor m = s.find(o, h);
+			return m != null && m.owner == f && m.count == 1;
+		}
 	}
 
 	/** The fiber that holds o's monitor, or null. */

@@ -379,6 +379,8 @@ public class PicoThread extends Thread {
 			return fiber.timed ? State.TIMED_WAITING : State.WAITING;
 		case Fiber.DONE:
 			return State.TERMINATED;
+		case Fiber.RUNNING:
+			return Dump.isBlocked(fiber) ? State.BLOCKED : State.RUNNABLE;
 		default:
 			return State.RUNNABLE;
 		}

@@ -122,14 +122,15 @@ public final class Pins {
 	 * The innermost method that is not the runtime's; if there is none, the runtime's outermost
 	 * one.
 	 */
-	private static String place() {
+	static String place() {
 		StackTraceElement[] st = new Throwable().getStackTrace();
 		String outer = "";
 		for (StackTraceElement e : st) {
 			String c = e.getClassName();
 			if (!c.startsWith("org.ukthreads.pico."))
 				return c + '.' + e.getMethodName();
-			if (!c.endsWith(".CarrierThread") && !c.endsWith(".Continuation"))
+			if (!c.endsWith(".CarrierThread") && !c.endsWith(".Continuation")
+					&& !c.endsWith(".JvmLock"))
 				outer = c + '.' + e.getMethodName();
 		}
 		return "the runtime, in " + outer;

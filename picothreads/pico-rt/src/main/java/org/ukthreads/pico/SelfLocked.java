@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
+import java.io.FilterInputStream;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -9,12 +11,14 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /*
  * Objects that lock themselves in untranslated code: a StringBuffer, System.out, Properties.
- * They use the JVM's monitor, which does not exclude a holder of ours. So a call of such code
- * from translated code holds our monitor, too, for as long as it lasts (the translator's
- * SelfLocks). The order is always ours, then the JVM's.
+ * They use the JVM's monitor, which does not exclude a holder of ours. So a fiber that enters
+ * ours gets the JVM's, too, if it can (JvmLock). And a call of such code from translated code
+ * holds our monitor for as long as it lasts (the translator's SelfLocks), so that it waits where
+ * the runtime knows about it. The order is always ours, then the JVM's.
  *
  * Nearly no program waits in a block that locks such an object. Until our monitor of one is
  * entered for the first time, a call only reads `on`:
@@ -22,11 +26,11 @@ import java.util.Set;
  *   off  --the first enter() of such an object: on, then GRACE, then the JVM's lock once-->  on
  *
  * By then a thread that read "off" has ended its call or has the JVM's lock of the object. Not
- * covered: a thread that had no CPU for all of GRACE between that read and the call, or that is
- * in a call of another such object for longer. This can happen once in the life of a JVM.
+ * covered if the holder has our monitor alone: a thread that had no CPU for all of GRACE between
+ * that read and the call, or that is in a call of another such object for longer. This can
+ * happen once in the life of a JVM.
  *
- * Rejected: our monitor at every such call (a StringBuffer's append 40 > 100 ns); the JVM's
- * lock in place of ours, because a thread cannot keep it while it is not on a stack.
+ * Rejected: our monitor at every such call (a StringBuffer's append 40 > 100 ns).
  */
 @Internal
 public final class SelfLocked {
@@ -59,14 +63,37 @@ public final class SelfLocked {
 
 	private static Class<?> last = Object.class;
 
-	/** Called before our monitor of o is entered, while `on` is not set. */
-	static void look(Object o) {
+	/** True: untranslated methods of o's class lock it. */
+	static boolean is(Object o) {
 		Class<?> c = o.getClass();
 		if (c == last)
-			return;
-		if (METHODS.get(c).isEmpty())
+			return false;
+		boolean is = !METHODS.get(c).isEmpty();
+		if (!is)
 			last = c;
-		else
+		return is;
+	}
+
+	private static final ClassValue<AtomicBoolean> TOLD = new ClassValue<AtomicBoolean>() {
+		@Override
+		protected AtomicBoolean computeValue(Class<?> c) {
+			return new AtomicBoolean();
+		}
+	};
+
+	/**
+	 * Called before the program locks o where it gets our monitor only. Exceptions are locked in
+	 * their constructors (fillInStackTrace), which is no reason to worry.
+	 */
+	static void alone(Object o) {
+		if (!(o instanceof Throwable) && !TOLD.get(o.getClass()).getAndSet(true))
+			System.err.println("pico: " + Pins.place() + " locks a " + o.getClass().getName()
+				+ " below code that is not translated; the JDK's methods do not wait for it");
+	}
+
+	/** Called before our monitor of o is entered, while `on` is not set. */
+	static void look(Object o) {
+		if (is(o))
 			begin(o);
 	}
 
@@ -131,6 +158,9 @@ public final class SelfLocked {
 
 	/** Adds the methods of class k that no class below it overrides. */
 	private static void look(Class<?> k, Set<String> named, Map<String, Boolean> found) {
+		/* Their mark() and reset() change nothing of their own. Programs extend these classes. */
+		if (k == InputStream.class || k == FilterInputStream.class)
+			return;
 		Map<String, Boolean> here = new HashMap<>();
 		for (Method m : k.getDeclaredMethods()) {
 			if (Modifier.isStatic(m.getModifiers()) || Modifier.isPrivate(m.getModifiers()))

@@ -37,7 +37,7 @@ import java.util.Set;
 public final class Traces {
 	private static final String CONTINUATION = Continuation.class.getName();
 	private static final Set<String> OURS = new HashSet<>(Arrays.asList(CONTINUATION,
-		CarrierThread.class.getName(), Traces.class.getName()));
+		CarrierThread.class.getName(), JvmLock.class.getName(), Traces.class.getName()));
 	private static final String REFLECT = Reflect.class.getName();
 	private static final String TASK = REFLECT + "$Task";
 

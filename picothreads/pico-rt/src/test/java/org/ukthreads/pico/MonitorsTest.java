@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
@@ -101,6 +103,29 @@ final class MonitorsTest {
 		} finally {
 			Monitors.exit(c);
 		}
+	}
+
+	@Test
+	void what_cannot_have_the_jvms_lock_is_named_once() throws Exception {
+		PrintStream err = System.err;
+		ByteArrayOutputStream told = new ByteArrayOutputStream();
+		Random lock = new Random();
+		System.setErr(new PrintStream(told, true));
+		try {
+			for (int k = 0; k < 3; k++) {
+				Monitors.enterBoth(lock);
+				Monitors.enterBoth(lock);
+				assertTrue(Monitors.holds(lock));
+				Monitors.exitBoth(lock);
+				Monitors.exitBoth(lock);
+			}
+		} finally {
+			System.setErr(err);
+		}
+		assertFalse(Monitors.holds(lock));
+		assertThrows(IllegalMonitorStateException.class, () -> Monitors.exitBoth(lock));
+		assertTrue(told.toString().matches("pico: \\S+ locks a java.util.Random below .*\n"),
+			told.toString());
 	}
 
 	@Test

@@ -24,6 +24,7 @@ import org.objectweb.asm.tree.VarInsnNode;
 import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
+import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
@@ -65,6 +66,8 @@ public final class Locks {
 	}
 
 	private final Set<String> aside;
+	/** Platform classes with methods that lock the object in their bodies. */
+	private final Set<String> selfLocked;
 
 	/** Null for a library: it holds nothing of a program's while it waits. */
 	private final SelfLocks selves;
@@ -80,6 +83,7 @@ public final class Locks {
 		hierarchy = h;
 		graph = g;
 		ours.addAll(rules.locks());
+		selfLocked = rules.selves().keySet();
 	}
 
 	/** Finds all locks, then spreads and converts until nothing changes. */
@@ -253,7 +257,7 @@ public final class Locks {
 
 	private static boolean isWait(AbstractInsnNode i) {
 		return i instanceof MethodInsnNode && ((MethodInsnNode) i).owner.equals(MONITORS)
-			&& !((MethodInsnNode) i).name.equals("exit")
+			&& !((MethodInsnNode) i).name.startsWith("exit")
 			&& !((MethodInsnNode) i).name.equals("holds");
 	}
 
@@ -267,11 +271,12 @@ public final class Locks {
 	private boolean convert(CallGraph.Node n, Held h) {
 		boolean any = false;
 		for (AbstractInsnNode i : new ArrayList<>(h.types.keySet())) {
-			if (!meetsOurs(h.types.get(i)))
+			String type = h.types.get(i);
+			if (!meetsOurs(type))
 				continue;
 			h.types.remove(i);
 			MethodInsnNode c = call(n, i.getOpcode() == Opcodes.MONITORENTER ? "enter"
-				: "exit");
+				: "exit", type);
 			n.method.instructions.set(i, c);
 			/* The call may suspend, so the locks that are open here are held across it. */
 			if (h.open.containsKey(i))
@@ -279,8 +284,8 @@ public final class Locks {
 			any = true;
 		}
 		if (h.method != null && meetsOurs(h.method)) {
+			wrap(n, h.method);
 			h.method = null;
-			wrap(n);
 			any = true;
 		}
 		if (any)
@@ -294,15 +299,33 @@ public final class Locks {
 		return converted;
 	}
 
-	private MethodInsnNode call(CallGraph.Node n, String name) {
-		MethodInsnNode c = new MethodInsnNode(Opcodes.INVOKESTATIC, MONITORS, name,
-			"(Ljava/lang/Object;)V", false);
+	/** A call of the runtime's enter or exit for an object of that type. */
+	private MethodInsnNode call(CallGraph.Node n, String name, String type) {
+		MethodInsnNode c = new MethodInsnNode(Opcodes.INVOKESTATIC, MONITORS,
+			outsiders.computeIfAbsent(type, this::mayLockItself) ? name + "Both" : name, "(Ljava/lang/Object;)V", false);
 		graph.addSite(n, c);
 		return c;
 	}
 
+	private final Map<String, Boolean> outsiders = new HashMap<>();
+
+	/** True: an object of that type may be one that locks itself in untranslated code. */
+	private boolean mayLockItself(String type) {
+		ClassInfo c = hierarchy.get(type);
+		return c == null || c.isInterface() || c.kind == ClassInfo.Kind.FOREIGN
+			&& !type.equals("java/lang/Class") && !type.equals("java/lang/Thread")
+			|| hierarchy.supers(type).stream().anyMatch(this::locksItself);
+	}
+
+	private boolean locksItself(String type) {
+		ClassInfo c = hierarchy.get(type);
+		return c != null && c.kind == ClassInfo.Kind.FOREIGN && !type.equals("java/lang/Thread")
+			&& (selfLocked.contains(type) || c.methods.values().stream()
+				.anyMatch(a -> (a & Opcodes.ACC_SYNCHRONIZED) != 0));
+	}
+
 	/** Changes synchronized m() { body } to enter; try { body } finally { exit }. */
-	private void wrap(CallGraph.Node n) {
+	private void wrap(CallGraph.Node n, String type) {
 		MethodNode m = n.method;
 		m.access &= ~Opcodes.ACC_SYNCHRONIZED;
 		int self = isThisStored(m) ? m.maxLocals++ : 0;
@@ -320,7 +343,7 @@ public final class Locks {
 			 */
 			l.add(off);
 			lock(n, l, self);
-			l.add(call(n, "exit"));
+			l.add(call(n, "exit", type));
 			m.instructions.insertBefore(i, l);
 			m.instructions.insert(i, on);
 			m.tryCatchBlocks.add(new TryCatchBlockNode(start, off, end, null));
@@ -331,7 +354,7 @@ public final class Locks {
 		m.instructions.add(last);
 		m.instructions.add(end);
 		lock(n, m.instructions, self);
-		m.instructions.add(call(n, "exit"));
+		m.instructions.add(call(n, "exit", type));
 		m.instructions.add(new InsnNode(Opcodes.ATHROW));
 		m.tryCatchBlocks.add(new TryCatchBlockNode(start, last, end, null));
 		InsnList l = new InsnList();
@@ -340,7 +363,7 @@ public final class Locks {
 			l.add(new VarInsnNode(Opcodes.ASTORE, self));
 		}
 		lock(n, l, self);
-		l.add(call(n, "enter"));
+		l.add(call(n, "enter", type));
 		l.add(first);
 		/* The first range began at a label that is not in the code. */
 		for (TryCatchBlockNode b : m.tryCatchBlocks)
