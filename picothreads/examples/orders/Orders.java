@@ -89,7 +89,7 @@ public final class Orders {
 		Vault v = new Vault(new FileStore(dir), Seal.file(dir.resolve("key")),
 			new Codec(Orders.class.getClassLoader(), Filter.PROGRAM)).sleepsFrom(day / 2);
 		List<String> old = v.resume();
-		if (old.isEmpty() && v.failed().isEmpty()) {
+		if (old.isEmpty() && v.failed().isEmpty() && v.status("order-1") == null) {
 			v.start("order-1", new Order("Ada", new ArrayList<>(List.of("lamp", "desk"))));
 			v.start("order-2", new Order("Bob", new ArrayList<>(List.of("chair"))));
 			v.send("order-1", "120 EUR");

@@ -127,6 +127,8 @@ final class Durables {
 			Status is = new Inspector(s, seal).status(id);
 			if (is == null)
 				Main.fail("there is no thread " + id);
+			if (is.state.equals("ended"))
+				Main.fail("the thread " + id + " has ended");
 			if (!is.refused.isEmpty())
 				Main.fail(is.refused);
 			if (what.equals("resume"))
@@ -225,15 +227,16 @@ final class Durables {
 		Status s = in.status(id);
 		if (s == null)
 			Main.fail("there is no thread " + id);
+		boolean ended = s.state.equals("ended");
 		System.out.println("id        " + s.id + "\nstate     " + s.state
-			+ (s.worker == 0 ? "" : ", worker " + s.worker) + "\nwaits in  " + s.waits
-			+ "\nuntil     " + until(s.until) + "\nsteps     " + s.steps + "\nmessages  "
+			+ (s.worker == 0 ? "" : ", worker " + s.worker)
+			+ (ended ? "\nended     " : "\nwaits in  " + s.waits + "\nuntil     ") + until(s.until) + "\nsteps     " + s.steps + "\nmessages  "
 			+ s.messages + "\nbytes     " + s.bytes + (s.why.isEmpty() ? "" : "\nfailed    "
 			+ s.why) + (s.refused.isEmpty() ? "" : "\nrefused   " + s.refused));
 		if (s.refused.isEmpty())
 			for (String why : in.unreadable(id).values())
 				System.out.println("refused   " + why);
-		if (program == null)
+		if (program == null || ended)
 			return;
 		Parked p = in.look(id, codec(program));
 		System.out.println("release   " + p.release + "\nexposes   " + p.exposed);

@@ -72,6 +72,9 @@ final class DurableCommandTest {
 			assertTrue(System.nanoTime() < end);
 			Thread.sleep(5);
 		}
+		v.start("order-0", (Runnable) l.loadClass("Flow").getConstructor().newInstance());
+		v.send("order-0", "go");
+		assertTrue(v.await("order-0", 60_000));
 		/* This is while the vault is open. */
 		String ls = pico(0, "ls", store);
 		assertTrue(ls.matches("(?s)id .*order-1 +\\S+ +receive +- .*"), ls);
@@ -81,6 +84,9 @@ final class DurableCommandTest {
 		assertTrue(show.contains("exposes   a flow") && show.contains("at Flow.wait4")
 			&& show.contains("at Flow.run"), show);
 		assertTrue(pico(2, "show", store, "none").contains("there is no thread none"));
+		assertTrue(pico(0, "show", store, "order-0", "--key", key, "-cp", one.toString())
+			.matches("(?s)id +order-0\nstate +ended\nended +\\d{4}-\\S+Z\nsteps +3\n.*"));
+		assertTrue(pico(2, "cancel", store, "order-0", "--key", key).contains("order-0 has ended"));
 
 		Path same = compile("same", SOURCE.replace("commit(); }", "commit(); n = 7; }"));
 		assertTrue(pico(0, "check", one.toString(), same.toString(), store)

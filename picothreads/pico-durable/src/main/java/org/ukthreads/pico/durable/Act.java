@@ -9,13 +9,16 @@ import org.ukthreads.pico.NeverBlocks;
 /*
  * One change that a vault asks of its shelf. The shelf makes all acts of a job, or none.
  *
- *   START    stores the first record of a thread; refused if a thread has that id
+ *   START    stores the first record of a thread; refused if a thread has that id or has ended
  *   SAVE     stores its next record; refused (FencedException) if another worker owns it
  *   RELEASE  the thread leaves the memory: no worker owns it until it is due. A value, if there
  *            is one, is stored as its record
  *   FAILED   no worker owns the thread, and it is not due before a resume() or a WAKE
- *   END      removes the thread and its messages
- *   REMOVE   the same, by hand; refused while a worker owns the thread
+ *   END      removes the thread and its messages, and stores that it has ended: the value is that
+ *            record, due is the time
+ *   FORGET   removes the record that a thread has ended or, with a due time, some of those of
+ *            threads that ended before it. Its number tells how many
+ *   REMOVE   removes a thread and its messages by hand; refused while a worker owns the thread
  *   WAKE     by hand: the thread is due now, also if it has failed
  *   SEND     numbers a message, seals it under its number and stores it; the thread is due
  *   HEARD    the owner has all messages up to this one
@@ -26,7 +29,7 @@ import org.ukthreads.pico.NeverBlocks;
 @NeverBlocks
 final class Act {
 	enum Op {
-		START, SAVE, RELEASE, FAILED, END, REMOVE, WAKE, SEND, HEARD, PUT, DROP, RESEAL,
+		START, SAVE, RELEASE, FAILED, END, FORGET, REMOVE, WAKE, SEND, HEARD, PUT, DROP, RESEAL,
 		WORK
 	}
 
@@ -71,7 +74,7 @@ final class Act {
 	 */
 	boolean isAsked() {
 		switch (op) {
-		case START: case SEND: case REMOVE: case WAKE: case RESEAL:
+		case START: case SEND: case FORGET: case REMOVE: case WAKE: case RESEAL:
 			return true;
 		default:
 			return false;

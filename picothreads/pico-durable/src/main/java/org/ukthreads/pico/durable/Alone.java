@@ -3,6 +3,7 @@ package org.ukthreads.pico.durable;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
@@ -118,6 +119,8 @@ final class Alone implements Shelf {
 		case START:
 			if (e != null)
 				throw there(a.id);
+			if (store.get(Vault.ENDED + a.id) != null)
+				throw ended(a.id);
 			cs.add(new Store.Change(a.key(), a.value(), Act.NEVER));
 			break;
 		case SAVE: case RELEASE:
@@ -128,6 +131,9 @@ final class Alone implements Shelf {
 		case REMOVE: case END:
 			if (a.op == Act.Op.REMOVE && e != null && e.mine)
 				throw running(a.id);
+			/* First, because a crash between the two only makes the thread end again. */
+			if (a.op == Act.Op.END)
+				cs.add(new Store.Change(Vault.ENDED + a.id, a.value(), a.due));
 			cs.add(new Store.Change(a.key(), null));
 			/* REMOVE does not know which of the messages are still there. */
 			if (e != null && a.op == Act.Op.REMOVE) {
@@ -149,6 +155,9 @@ final class Alone implements Shelf {
 			cs.add(new Store.Change(Vault.message(a.id, a.number),
 				a.sealer.apply(a.number)));
 			break;
+		case FORGET:
+			forget(a, cs);
+			break;
 		case RESEAL:
 			/* A record that this batch has changed is left as it is; the caller may ask again. */
 			byte[] old = cs.stream().anyMatch(c -> c.key.equals(a.id)) ? null : store.get(a.id);
@@ -169,6 +178,26 @@ final class Alone implements Shelf {
 			if (e == null && a.op == Act.Op.WAKE)
 				throw none(a.id);
 			break;
+		}
+	}
+
+	private void forget(Act a, List<Store.Change> cs) throws IOException {
+		a.number = 0;
+		List<String> keys = a.due == Act.NEVER ? Collections.singletonList(Vault.ENDED + a.id)
+			: store.keys();
+		for (String k : keys)
+			if (k.startsWith(Vault.ENDED) && endedBefore(a.due, store.get(k))) {
+				cs.add(new Store.Change(k, null));
+				a.number++;
+			}
+	}
+
+	private static boolean endedBefore(long time, byte[] record) {
+		try {
+			return record != null && (time == Act.NEVER
+				|| new Header(Seal.unchecked(record)).until < time);
+		} catch (DurableException e) {
+			return false;
 		}
 	}
 
@@ -235,8 +264,13 @@ final class Alone implements Shelf {
 	}
 
 	static DurableException there(String id) {
-		return new DurableException("the store holds a thread " + id
+		return new StartedException("the store holds a thread " + id
 			+ ": resume() it, or remove() it");
+	}
+
+	static DurableException ended(String id) {
+		return new StartedException("the thread " + id
+			+ " has ended: use another id, or forget() it");
 	}
 
 	static DurableException none(String id) {

@@ -28,7 +28,8 @@ import org.ukthreads.pico.Room;
  */
 @NeverBlocks
 final class DurableThread extends KeptFiber {
-	static final int NEW = 0;
+	/** Kinds of records beside the waits of KeptFiber. */
+	static final int NEW = 0, ENDED = 32;
 
 	final Vault vault;
 	final String id;
@@ -278,10 +279,12 @@ final class DurableThread extends KeptFiber {
 		vault.ended(this, e);
 	}
 
-	/** Returns the act that removes the records of a thread that has ended without an exception. */
+	/** Returns the act for a thread that has ended without an exception. */
 	Act last() {
-		Act a = Act.of(Act.Op.END, id, null, worker);
+		Header h = header(ENDED, 0);
+		Act a = Act.of(Act.Op.END, id, vault.seal.close(Vault.ENDED + id, h.bytes(null)), worker);
 		a.heard = removed;
+		a.due = h.until;
 		return a;
 	}
 

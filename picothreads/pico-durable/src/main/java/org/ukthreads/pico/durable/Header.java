@@ -13,8 +13,8 @@ import org.ukthreads.pico.NeverBlocks;
  *              count: whether they last long enough to be stored is chance, and would change
  *              the key
  *   taken      the messages that the code has received
- *   kind       how it waits
- *   until      when the wait ends, epoch milliseconds
+ *   kind       how it waits; ENDED: it does not, this is the record that stays
+ *   until      when the wait ends, or the thread ended, epoch milliseconds
  *   nanoTime, millis   System.nanoTime and the time of day when it was saved
  *   seq        writes so far, of any kind
  *   onces      calls of Durable.once since the last save
@@ -97,6 +97,7 @@ final class Header {
 		case KeptFiber.COMMIT: return "commit";
 		case KeptFiber.AWAIT: return "receive";
 		case KeptFiber.SLEEP: return "sleep";
+		case DurableThread.ENDED: return "ended";
 		default: return "wait";
 		}
 	}

@@ -40,10 +40,9 @@ public final class Inspector {
 		return l;
 	}
 
-	/** Returns null if no thread has this id. */
+	/** Returns null if no thread has this id, or had it when it ended. */
 	public Status status(String id) throws IOException {
-		Shelf.Row r = shelf.row(id);
-		return r == null ? null : new Status(r, seal);
+		return Status.of(shelf, id, seal);
 	}
 
 	/**

@@ -30,6 +30,7 @@ interface Shelf extends Closeable {
 		long due;
 		long sent;
 		boolean failed;
+		boolean ended;
 		String why;
 		byte[] record;
 	}

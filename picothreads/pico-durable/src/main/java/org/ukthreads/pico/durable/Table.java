@@ -8,6 +8,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,7 +23,8 @@ import org.ukthreads.pico.NeverBlocks;
  *              owner                       of a thread: its worker; 0: none; -1: the record is
  *                                          not a thread
  *              due                         when a worker must look at it; 0: at once; a thread
- *                                          that has failed has a value of its own
+ *                                          that has failed has a value of its own. Of the record
+ *                                          that a thread has ended: when
  *              sent                        the number of the last message to it
  *              failed, why
  *   T_workers  id, name, until, turn, running
@@ -357,6 +359,7 @@ final class Table implements Shelf {
 					for (Act a : acts)
 						add(b, a);
 					b.flush();
+					notEnded(db, acts);
 				}
 				return null;
 			});
@@ -369,6 +372,25 @@ final class Table implements Shelf {
 			throw e;
 		}
 		last();
+	}
+
+	/**
+	 * Checks that no thread of those that start has ended. This comes after the inserts. Before
+	 * them, another worker might end the thread in between; now either the insert waited for that
+	 * transaction, or the thread is still there and the insert failed.
+	 */
+	private void notEnded(Connection db, List<Act> acts) throws SQLException {
+		List<String> marks = new ArrayList<>();
+		for (Act a : acts)
+			if (a.op == Act.Op.START && !a.committed)
+				marks.add(Vault.ENDED + a.id);
+		for (int k = 0; k < marks.size(); k += TOGETHER) {
+			List<String> some = marks.subList(k, Math.min(marks.size(), k + TOGETHER));
+			for (String found : keys(db, 1, "select id from " + table + " where id in ("
+					+ String.join(", ", Collections.nCopies(some.size(), "?")) + ")",
+					some.toArray()))
+				throw Alone.ended(found.substring(Vault.ENDED.length()));
+		}
 	}
 
 	private void last() throws IOException {
@@ -466,6 +488,9 @@ final class Table implements Shelf {
 		case RESEAL:
 			reseal(b.db, a);
 			break;
+		case FORGET:
+			forget(b.db, a);
+			break;
 		default:
 			end(b, a);
 			break;
@@ -524,22 +549,38 @@ final class Table implements Shelf {
 					&& number(b.db, "select owner from " + table + " where id = ?", a.key()) > 0)
 				missed(a);
 			/* REMOVE does not know which of its messages are still there. */
-			for (String k : keys(b.db, "select id from " + table + " where id > ? and id < ?",
+			for (String k : keys(b.db, 0, "select id from " + table + " where id > ? and id < ?",
 					Vault.message(a.id, ""), Vault.MESSAGE + a.id + '0'))
 				if (k.startsWith(Vault.message(a.id, "")) && Vault.number(k) > 0)
 					update(b.db, "delete from " + table + " where id = ?", k);
 			return;
 		}
 		long sent = number(b.db, "select sent from " + table + ONE + " = ?", a.key(), a.owner);
-		b.add(a, a.key(), "delete from " + table + ONE + " = ?", a.key(), a.owner);
+		String mark = Vault.ENDED + a.id;
+		/* There is one if an earlier version, which does not look for it, ran the id again. */
+		update(b.db, "delete from " + table + " where id = ?", mark);
+		b.add(a, a.key(), "update " + table + " set id = ?, content = ?, owner = -1, due = ?,"
+			+ " sent = 0, failed = 0" + ONE + " = ?", mark, a.value(), a.due, a.key(), a.owner);
 		for (long n = a.heard; n < sent;)
 			add(b, Act.put(Vault.message(a.id, ++n), null));
 	}
 
-	private static List<String> keys(Connection db, String sql, Object... args)
+	/** Some at a time, so that no transaction is long. */
+	private void forget(Connection db, Act a) throws SQLException {
+		List<String> marks = a.due == Act.NEVER ? Collections.singletonList(Vault.ENDED + a.id)
+			: keys(db, TOGETHER, "select id from " + table + " where owner = -1 and due < ?"
+				+ " and id > ? and id < ?", a.due, Vault.ENDED, "e0");
+		a.number = 0;
+		for (String k : marks)
+			a.number += update(db, "delete from " + table + " where id = ?", k);
+	}
+
+	/** @param most 0: all */
+	private static List<String> keys(Connection db, int most, String sql, Object... args)
 			throws SQLException {
 		List<String> l = new ArrayList<>();
 		try (PreparedStatement s = db.prepareStatement(sql)) {
+			s.setMaxRows(most);
 			for (int k = 0; k < args.length; k++)
 				s.setObject(k + 1, args[k]);
 			try (ResultSet r = s.executeQuery()) {
@@ -552,7 +593,7 @@ final class Table implements Shelf {
 
 	@Override
 	public List<String> keys() throws IOException {
-		return link.call(db -> keys(db, "select id from " + table));
+		return link.call(db -> keys(db, 0, "select id from " + table));
 	}
 
 	@Override

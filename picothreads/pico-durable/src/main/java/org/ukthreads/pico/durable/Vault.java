@@ -4,6 +4,7 @@ package org.ukthreads.pico.durable;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -32,12 +33,13 @@ import org.ukthreads.pico.PicoRuntime;
  *   start --> stored, runs --+-- commit, long sleep, receive --> stored again
  *                            +-- any other wait, when it lasts --> stored again, or reported
  *                            +-- waits for long (passiveAfter) --> leaves the memory
- *                            +-- ends --> removed
+ *                            +-- ends --> removed; a record that it has ended stays
  *                            +-- throws --> stays as last stored, failed
  *   open  --> finds what the store holds; resume() --> all threads go on, or those that are due
  *   a thread of the store is due (time, message, its worker has died) --> it goes on here
  *
- * Keys: t/<id> is a thread, m/<id>/<number> a message that it has not consumed for good.
+ * Keys: t/<id> is a thread, m/<id>/<number> a message that it has not consumed for good, e/<id> the
+ * header of a thread that has ended. START looks for the last one, so that no id runs twice.
  *
  * There are three OS threads beside the runtime's: the writer (all changes, in batches), the
  * watcher (threads that wait for long), and the poller (the lease, messages from others, threads
@@ -46,6 +48,7 @@ import org.ukthreads.pico.PicoRuntime;
 public final class Vault implements Closeable {
 	static final String THREAD = "t/";
 	static final String MESSAGE = "m/";
+	static final String ENDED = "e/";
 	/** How many threads are read from the store at a time. */
 	private static final int CHUNK = 256;
 
@@ -270,11 +273,15 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** Starts a new thread, which is stored when this returns. The task must be Serializable. */
+	/**
+	 * Starts a new thread, which is stored when this returns. The task must be Serializable.
+	 *
+	 * @throws StartedException a thread of this id is in the store or has ended
+	 */
 	public void start(String id, Runnable task) {
 		DurableThread t = new DurableThread(this, id, task);
 		if (running.putIfAbsent(id, t) != null)
-			throw new DurableException("a thread " + id + " runs here already");
+			throw new StartedException("a thread " + id + " runs here already");
 		try {
 			Act a = Act.of(Act.Op.START, id, t.record(task), 0);
 			store(then -> writer.add(a, then));
@@ -299,6 +306,29 @@ public final class Vault implements Closeable {
 		store(then -> writer.add(new Act(Act.Op.REMOVE, id), then));
 		seen.ended(id);
 		failed.remove(id);
+	}
+
+	/**
+	 * Removes the record that a thread has ended, so that its id can be started again. Returns
+	 * false if there is none.
+	 */
+	public boolean forget(String id) {
+		return forget(id, Act.NEVER) > 0;
+	}
+
+	/** Does the same for all threads that ended before that time, and returns how many. */
+	public long forgetBefore(Instant time) {
+		long all = 0;
+		for (long n; (n = forget("", time.toEpochMilli())) > 0;)
+			all += n;
+		return all;
+	}
+
+	private long forget(String id, long before) {
+		Act a = new Act(Act.Op.FORGET, id);
+		a.due = before;
+		store(then -> writer.add(a, then));
+		return a.number;
 	}
 
 	/**
@@ -776,6 +806,15 @@ public final class Vault implements Closeable {
 		for (Shelf.Row r : writer.ask(s -> s.rows(after, most)))
 			l.add(new Status(r, seal));
 		return l;
+	}
+
+	/**
+	 * Returns the state of a thread of this store: it runs, waits, has failed (and why), or has
+	 * ended (and when). Returns null if there was no thread of this id, or it was removed or
+	 * forgotten.
+	 */
+	public Status status(String id) throws IOException {
+		return writer.ask(s -> Status.of(s, id, seal));
 	}
 
 	/**

@@ -225,7 +225,7 @@ final class CrashTest {
 			w.send("a", "end");
 			assertTrue(w.await("a", 600_000));
 			assertTrue(seen.contains("sum 100"), "round " + round + ": " + seen);
-			assertEquals(List.of(), next.keys());
+			assertEquals(List.of("e/a"), next.keys());
 			w.close();
 		}
 	}
@@ -246,6 +246,7 @@ final class CrashTest {
 		seen.clear();
 		Vault w = vault(next);
 		assertEquals(List.of(), w.resume());
+		assertTrue(w.forget("a"));
 		w.start("a", task("Adder"));
 		until(() -> kind(next, "a") == KeptFiber.AWAIT);
 		Memory third = next.after();
@@ -276,7 +277,50 @@ final class CrashTest {
 		until(() -> kind(next, "a") == KeptFiber.AWAIT);
 		w.send("a", "end");
 		assertTrue(w.await("a", 600_000));
-		assertEquals(List.of(), next.keys());
+		assertEquals(List.of("e/a"), next.keys());
+		w.close();
+	}
+
+	/** Whatever a crash leaves of the end of a thread, the id is not started again. */
+	@Test
+	void a_thread_that_a_crash_lets_end_twice_is_not_started_again() throws Exception {
+		for (String last : List.of("e/a", "t/a", "m/a/1")) {
+			Memory m = new Memory();
+			Vault v = vault(m);
+			v.start("a", task("Adder"));
+			until(() -> kind(m, "a") == KeptFiber.AWAIT);
+			m.dies = c -> c.key.equals(last) && (c.value == null || last.startsWith("e"));
+			v.send("a", "end");
+			until(() -> v.failed().containsKey("a"));
+			v.close();
+			Memory next = m.after();
+			assertEquals(!last.equals("e/a"), next.has("e/a"));
+			Vault w = vault(next);
+			assertEquals(last.equals("m/a/1") ? List.of() : List.of("a"), w.resume());
+			assertTrue(w.awaitAll(600_000));
+			assertEquals(List.of("e/a"), next.keys(), last);
+			assertThrows(StartedException.class, () -> w.start("a", task("Adder")));
+			w.close();
+		}
+	}
+
+	/** The crash takes the parent back to before the start of its child, which has ended. */
+	@Test
+	void a_start_that_a_durable_thread_repeats_is_refused() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.codec.external("vault", v);
+		m.dies = c -> c.key.equals("e/parent");
+		v.start("parent", task("Parent", v));
+		until(() -> v.failed().containsKey("parent"));
+		v.close();
+		assertEquals(List.of("child ran", "ended"), seen);
+		Vault w = vault(m.after());
+		w.codec.external("vault", w);
+		assertEquals(List.of("parent"), w.resume());
+		assertTrue(w.await("parent", 600_000));
+		assertEquals(List.of("child ran", "ended",
+			"the thread child has ended: use another id, or forget() it", "ended"), seen);
 		w.close();
 	}
 

@@ -45,8 +45,9 @@ final class KilledTest {
 		String log = Files.readString(k.log);
 		for (int n = 0; n < Kills.THREADS; n++)
 			assertTrue(log.contains("end w" + n + " 40 " + sums.get("w" + n)), log);
-		try (var s = Files.list(dir.resolve("work/store"))) {
-			assertEquals(0, s.filter(f -> f.toString().endsWith(".pico")).count());
+		try (FileStore s = new FileStore(dir.resolve("work/store"))) {
+			assertEquals(Kills.THREADS, s.keys().size());
+			assertTrue(s.keys().stream().allMatch(e -> e.startsWith(Vault.ENDED)));
 		}
 	}
 }

@@ -494,6 +494,7 @@ final class ProductTest {
 		w.send("a", "end");
 		assertTrue(w.awaitAll(600_000));
 		/* A new thread of that name is not taken for an old record. */
+		assertTrue(w.forget("a"));
 		w.start("a", task("Receiver"));
 		w.close();
 		Vault x = vault(loader).remember(outside);
