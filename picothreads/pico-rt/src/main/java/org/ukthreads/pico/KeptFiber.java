@@ -45,11 +45,37 @@ public abstract class KeptFiber extends Fiber {
 	/** Called when its code has ended. e: the exception that ended it, or null. */
 	protected abstract void ended(Throwable e);
 
+	/** The stopped fiber whose transaction this OS thread runs. No other thread sees it. */
+	private static final ThreadLocal<KeptFiber> TRANSACTS = new ThreadLocal<>();
+
+	/** From now on this OS thread runs the transaction of that stopped fiber; null: of none. */
+	protected static void transacts(KeptFiber f) {
+		if (f != null)
+			TRANSACTS.set(f);
+		else
+			TRANSACTS.remove();
+	}
+
+	/** True: the calling code is in the transaction of a stopped fiber. */
+	protected static boolean transacts() {
+		return TRANSACTS.get() != null;
+	}
+
+	/** Throws if the calling code is in a transaction, where what it calls would have no effect. */
+	public static void outside(String what) {
+		if (transacts())
+			throw new IllegalStateException(what
+				+ " inside Durable.transaction(): call it before or after");
+	}
+
 	/**
-	 * The kept fiber that runs the calling code. Throws IllegalStateException if there is none.
+	 * The kept fiber that runs the calling code, or whose transaction it is. Throws
+	 * IllegalStateException if there is none.
 	 */
 	public static KeptFiber running() {
 		Fiber f = Context.get().fiber;
+		if (f == null)
+			f = TRANSACTS.get();
 		if (!(f instanceof KeptFiber))
 			throw new IllegalStateException("not a durable thread: " + Fiber.current());
 		return (KeptFiber) f;
@@ -117,6 +143,7 @@ public abstract class KeptFiber extends Fiber {
 	static volatile boolean anyAhead;
 
 	private static KeptFiber stoppable(String what) {
+		outside("Durable." + what);
 		KeptFiber f = running();
 		Context x = Context.get();
 		if (x.current != f || x.pinned())

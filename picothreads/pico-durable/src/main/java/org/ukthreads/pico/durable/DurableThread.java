@@ -235,15 +235,19 @@ final class DurableThread extends KeptFiber {
 		});
 	}
 
-	private static Act working(Transaction<?> w, Object[] made) {
+	/** The writer runs it, while this thread is stopped. */
+	private Act working(Transaction<?> w, Object[] made) {
 		Act a = new Act(Act.Op.WORK, "");
 		a.work = db -> {
+			transacts(this);
 			try {
 				made[0] = w.run(db);
 			} catch (java.sql.SQLException e) {
 				throw e;
 			} catch (RuntimeException | Error e) {
 				throw new Failed(e);
+			} finally {
+				transacts(null);
 			}
 		};
 		return a;
@@ -470,11 +474,13 @@ final class DurableThread extends KeptFiber {
 
 	/* --- what its code asks --- */
 
+	/** In a transaction the number is already that of the commit. */
 	String key() {
-		return id + '#' + head.saves;
+		return id + '#' + (head.saves - (transacts() ? 1 : 0));
 	}
 
 	String onceKey() {
+		outside("Durable.once()");
 		return key() + '/' + ++head.onces;
 	}
 
@@ -490,6 +496,7 @@ final class DurableThread extends KeptFiber {
 	 * @param interrupted the thread's interrupt flag, which tells that
 	 */
 	boolean isToEnd(boolean interrupted) {
+		outside("Durable.receive()");
 		if (!asked)
 			return false;
 		seen();
@@ -501,10 +508,12 @@ final class DurableThread extends KeptFiber {
 	}
 
 	void expose(Object o) {
+		outside("Durable.expose()");
 		exposed = o;
 	}
 
 	void work(Transaction<?> w) {
+		outside("Durable.transaction()");
 		work = w;
 	}
 
@@ -518,6 +527,7 @@ final class DurableThread extends KeptFiber {
 	int version(String name, int min, int max) {
 		Integer v = versions == null ? null : versions.get(name);
 		if (v == null) {
+			outside("the first Durable.version(\"" + name + "\")");
 			v = head.release.equals(vault.codec.releaseOf(null)) ? max : min;
 			if (versions == null)
 				versions = new HashMap<>();

@@ -387,6 +387,11 @@ public final class Vault implements Closeable {
 		}
 	}
 
+	/** Calls that wait for the writer must not come from the writer, which runs transactions. */
+	static void outside() {
+		KeptFiber.outside("a call of a vault");
+	}
+
 	/** A key of this vault has opened a thread of the store. */
 	private volatile boolean isOurs;
 
@@ -395,6 +400,7 @@ public final class Vault implements Closeable {
 	 * of the outcome.
 	 */
 	private void store(Consumer<Consumer<Throwable>> how) {
+		outside();
 		FutureTask<Throwable> done = new FutureTask<>(() -> null);
 		Throwable[] bad = new Throwable[1];
 		how.accept(e -> {
@@ -751,6 +757,7 @@ public final class Vault implements Closeable {
 	 * Waits until one thread has ended or failed. Returns false if it does not within that time.
 	 */
 	public boolean await(String id, long millis) {
+		outside();
 		try {
 			return (Boolean) Blocking.call(() -> {
 				long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
@@ -903,6 +910,7 @@ public final class Vault implements Closeable {
 	 */
 	@Override
 	public void close() throws IOException {
+		outside();
 		closed = true;
 		try {
 			Thread p;

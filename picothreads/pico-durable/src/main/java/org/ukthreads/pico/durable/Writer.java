@@ -71,7 +71,9 @@ final class Writer implements Runnable {
 		return closed;
 	}
 
+	/** A transaction of the program must not ask: the answer would commit what it has done so far. */
 	<T> T ask(Asked<T> what) throws IOException {
+		Vault.outside();
 		synchronized (shelf) {
 			return what.of(shelf);
 		}

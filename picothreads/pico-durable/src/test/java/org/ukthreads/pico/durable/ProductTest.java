@@ -267,6 +267,35 @@ final class ProductTest {
 		}
 	}
 
+	@Test
+	void in_a_transaction_each_call_works_or_is_refused() throws Exception {
+		String url = fresh();
+		try (Connection db = DriverManager.getConnection(url)) {
+			db.createStatement().execute("create table books (what varchar(20))");
+			Vault v = vault(loader, new JdbcStore(DriverManager.getConnection(url), "t"),
+				new Seal(new byte[16]));
+			v.codec.external("vault", v);
+			v.start("i", task("Inside", v));
+			assertTrue(v.await("i", 60_000), seen.toString());
+			assertEquals("{}", v.failed().toString());
+			String not = " inside Durable.transaction(): call it before or after";
+			List<String> want = new ArrayList<>(List.of("id i", "key true", "isCancelled false",
+				"version 2", "version: the first Durable.version(\"new\")" + not,
+				"commit: Durable.commit()" + not, "expose: Durable.expose()" + not,
+				"receive: Durable.receive()" + not, "receive: Durable.receive()" + not,
+				"transaction: Durable.transaction()" + not, "once: Durable.once()" + not));
+			want.addAll(Collections.nCopies(3, "vault: a call of a vault" + not));
+			want.add("i went on, and has another key: true");
+			assertEquals(want, seen);
+			assertEquals(List.of("row"), books(db));
+			for (java.lang.reflect.Method m : Durable.class.getDeclaredMethods())
+				assertTrue(!java.lang.reflect.Modifier.isPublic(m.getModifiers())
+					|| m.getName().contains("$") || seen.stream().anyMatch(
+						s -> s.matches(m.getName() + "[: ].*")), m.toString());
+			v.close();
+		}
+	}
+
 	/* --- keys --- */
 
 	@Test
