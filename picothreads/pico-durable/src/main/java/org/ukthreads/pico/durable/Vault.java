@@ -284,13 +284,28 @@ public final class Vault implements Closeable {
 			throw new StartedException("a thread " + id + " runs here already");
 		try {
 			Act a = Act.of(Act.Op.START, id, t.record(task), 0);
-			store(then -> writer.add(a, then));
-			t.worker = a.owner;
-			seen.saw(id, 1);
+			store(then -> writer.add(a, x -> {
+				try {
+					if (x == null)
+						begin(t, a.owner);
+					else
+						running.remove(id, t);
+				} finally {
+					then.accept(x);
+				}
+			}));
 		} catch (RuntimeException | Error e) {
-			running.remove(id, t);
+			/* A caller that was interrupted does not know the outcome; the writer does. */
+			if (!(e.getCause() instanceof InterruptedException))
+				running.remove(id, t);
 			throw e;
 		}
+	}
+
+	/** Called by the writer when the first record of a thread is stored. */
+	private void begin(DurableThread t, long worker) {
+		t.worker = worker;
+		seen.saw(t.id, 1);
 		meter.started.increment();
 		t.go();
 		polls();

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -302,6 +303,40 @@ final class CrashTest {
 			assertThrows(StartedException.class, () -> w.start("a", task("Adder")));
 			w.close();
 		}
+	}
+
+	@Test
+	void a_thread_runs_whose_start_was_interrupted() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		CountDownLatch writes = new CountDownLatch(1);
+		CountDownLatch go = new CountDownLatch(1);
+		m.fails = c -> {
+			writes.countDown();
+			try {
+				go.await();
+			} catch (InterruptedException e) {
+				return true;
+			}
+			return false;
+		};
+		Runnable task = task("Short");
+		Thread caller = new Thread(() -> {
+			try {
+				v.start("a", task);
+			} catch (DurableException e) {
+				told.add(e.getMessage());
+			}
+		});
+		caller.start();
+		writes.await();
+		caller.interrupt();
+		caller.join();
+		go.countDown();
+		assertEquals(List.of("interrupted: the outcome is not known"), told);
+		assertTrue(v.await("a", 600_000));
+		assertEquals(List.of("a ran"), seen);
+		v.close();
 	}
 
 	/** The crash takes the parent back to before the start of its child, which has ended. */
