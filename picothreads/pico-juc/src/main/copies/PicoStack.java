@@ -22,20 +22,8 @@ public class PicoStack<E> extends Stack<E> implements Mutex {
 		return size() == 0;
 	}
 
-	@Override
-	public synchronized E pop() {
-		return super.pop();
-	}
-
-	@Override
-	public synchronized E peek() {
-		return super.peek();
-	}
-
-	@Override
-	public synchronized int search(Object x) {
-		return super.search(x);
-	}
+	// each: @Override public synchronized T m(..) { return super.m(..); }
+	E pop(); E peek(); int search(Object x);
 
 	// = PicoVector: each under the monitor
 

@@ -52,54 +52,18 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 		capacity = 2 * capacity + 1;
 	}
 
-	@Override
-	public synchronized int size() {
-		return super.size();
-	}
-
-	@Override
-	public synchronized boolean isEmpty() {
-		return super.isEmpty();
-	}
-
-	@Override
-	public synchronized Enumeration<K> keys() {
-		return super.keys();
-	}
-
-	@Override
-	public synchronized Enumeration<V> elements() {
-		return super.elements();
-	}
-
-	@Override
-	public synchronized boolean contains(Object v) {
-		return super.contains(v);
-	}
+	// each: @Override public synchronized T m(..) { return super.m(..); }
+	int size(); boolean isEmpty(); Enumeration<K> keys(); Enumeration<V> elements();
+	boolean contains(Object v); boolean containsKey(Object k);
+	V get(Object k); V getOrDefault(Object k, V v);
+	V put(K k, V v); V putIfAbsent(K k, V v);
+	boolean replace(K k, V v, V to); V replace(K k, V v);
+	V remove(Object k); boolean remove(Object k, Object v); void clear();
+	boolean equals(Object x); int hashCode(); String toString();
 
 	@Override
 	public boolean containsValue(Object v) {
 		return contains(v);
-	}
-
-	@Override
-	public synchronized boolean containsKey(Object k) {
-		return super.containsKey(k);
-	}
-
-	@Override
-	public synchronized V get(Object k) {
-		return super.get(k);
-	}
-
-	@Override
-	public synchronized V put(K k, V v) {
-		return super.put(k, v);
-	}
-
-	@Override
-	public synchronized V remove(Object k) {
-		return super.remove(k);
 	}
 
 	@Override
@@ -109,57 +73,12 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 	}
 
 	@Override
-	public synchronized void clear() {
-		super.clear();
-	}
-
-	@Override
 	public synchronized Object clone() {
 		PicoHashtable<?, ?> t = (PicoHashtable<?, ?>) super.clone();
 		t.keys = null;
 		t.entries = null;
 		t.values = null;
 		return t;
-	}
-
-	@Override
-	public synchronized String toString() {
-		return super.toString();
-	}
-
-	@Override
-	public synchronized boolean equals(Object x) {
-		return super.equals(x);
-	}
-
-	@Override
-	public synchronized int hashCode() {
-		return super.hashCode();
-	}
-
-	@Override
-	public synchronized V getOrDefault(Object k, V v) {
-		return super.getOrDefault(k, v);
-	}
-
-	@Override
-	public synchronized V putIfAbsent(K k, V v) {
-		return super.putIfAbsent(k, v);
-	}
-
-	@Override
-	public synchronized boolean remove(Object k, Object v) {
-		return super.remove(k, v);
-	}
-
-	@Override
-	public synchronized boolean replace(K k, V v, V to) {
-		return super.replace(k, v, to);
-	}
-
-	@Override
-	public synchronized V replace(K k, V v) {
-		return super.replace(k, v);
 	}
 
 	/* The JDK's views are Collections.synchronizedSet's, too, but under the JDK's lock. */
@@ -203,15 +122,8 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 			this.i = i;
 		}
 
-		@Override
-		public boolean hasNext() {
-			return i.hasNext();
-		}
-
-		@Override
-		public E next() {
-			return i.next();
-		}
+		// each: @Override public T m(..) { return i.m(..); }
+		boolean hasNext(); E next();
 
 		@Override
 		public void remove() {

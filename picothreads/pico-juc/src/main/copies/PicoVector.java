@@ -23,6 +23,9 @@ import org.ukthreads.pico.Pico;
  * java.util.Vector under a monitor of ours, which the program's own locks on it use: each
  * method that the JDK synchronizes, with the JDK's (and its lock) inside. It adds no
  * serialised fields, because this class may be missing where a program's subclass is read.
+ * Its spliterator() takes the JDK's lock at the first element.
+ *
+ * What later JDKs add to List and not to Vector (getFirst, reversed) calls these methods.
  */
 @Pico
 public class PicoVector<E> extends Vector<E> implements Mutex {
@@ -44,135 +47,19 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 
 	/* --- each under the monitor --- */
 
-	@Override
-	public synchronized void copyInto(Object[] to) {
-		super.copyInto(to);
-	}
-
-	@Override
-	public synchronized void trimToSize() {
-		super.trimToSize();
-	}
-
-	@Override
-	public synchronized void ensureCapacity(int n) {
-		super.ensureCapacity(n);
-	}
-
-	@Override
-	public synchronized void setSize(int n) {
-		super.setSize(n);
-	}
-
-	@Override
-	public synchronized int capacity() {
-		return super.capacity();
-	}
-
-	@Override
-	public synchronized int size() {
-		return super.size();
-	}
-
-	@Override
-	public synchronized boolean isEmpty() {
-		return super.isEmpty();
-	}
-
-	@Override
-	public synchronized int indexOf(Object x, int k) {
-		return super.indexOf(x, k);
-	}
-
-	@Override
-	public synchronized int lastIndexOf(Object x) {
-		return super.lastIndexOf(x);
-	}
-
-	@Override
-	public synchronized int lastIndexOf(Object x, int k) {
-		return super.lastIndexOf(x, k);
-	}
-
-	@Override
-	public synchronized E elementAt(int k) {
-		return super.elementAt(k);
-	}
-
-	@Override
-	public synchronized E firstElement() {
-		return super.firstElement();
-	}
-
-	@Override
-	public synchronized E lastElement() {
-		return super.lastElement();
-	}
-
-	@Override
-	public synchronized void setElementAt(E e, int k) {
-		super.setElementAt(e, k);
-	}
-
-	@Override
-	public synchronized void removeElementAt(int k) {
-		super.removeElementAt(k);
-	}
-
-	@Override
-	public synchronized void insertElementAt(E e, int k) {
-		super.insertElementAt(e, k);
-	}
-
-	@Override
-	public synchronized void addElement(E e) {
-		super.addElement(e);
-	}
-
-	@Override
-	public synchronized boolean removeElement(Object x) {
-		return super.removeElement(x);
-	}
-
-	@Override
-	public synchronized void removeAllElements() {
-		super.removeAllElements();
-	}
-
-	@Override
-	public synchronized Object clone() {
-		return super.clone();
-	}
-
-	@Override
-	public synchronized Object[] toArray() {
-		return super.toArray();
-	}
-
-	@Override
-	public synchronized <T> T[] toArray(T[] a) {
-		return super.toArray(a);
-	}
-
-	@Override
-	public synchronized E get(int k) {
-		return super.get(k);
-	}
-
-	@Override
-	public synchronized E set(int k, E e) {
-		return super.set(k, e);
-	}
-
-	@Override
-	public synchronized boolean add(E e) {
-		return super.add(e);
-	}
-
-	@Override
-	public synchronized E remove(int k) {
-		return super.remove(k);
-	}
+	// each: @Override public synchronized T m(..) { return super.m(..); }
+	int size(); int capacity(); boolean isEmpty();
+	void setSize(int n); void ensureCapacity(int n); void trimToSize();
+	int indexOf(Object x, int k);
+	int lastIndexOf(Object x); int lastIndexOf(Object x, int k);
+	E get(int k); E elementAt(int k); E firstElement(); E lastElement();
+	E set(int k, E e); void setElementAt(E e, int k);
+	boolean add(E e); void addElement(E e); void insertElementAt(E e, int k);
+	E remove(int k); void removeElementAt(int k);
+	boolean removeElement(Object x); void removeAllElements();
+	void copyInto(Object[] to); Object[] toArray(); <T> T[] toArray(T[] a);
+	Object clone(); boolean equals(Object x); int hashCode(); String toString();
+	Spliterator<E> spliterator();
 
 	/* Methods that only call others: the JDK's would be a frame between, which pins. */
 
@@ -243,21 +130,6 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 	}
 
 	@Override
-	public synchronized boolean equals(Object x) {
-		return super.equals(x);
-	}
-
-	@Override
-	public synchronized int hashCode() {
-		return super.hashCode();
-	}
-
-	@Override
-	public synchronized String toString() {
-		return super.toString();
-	}
-
-	@Override
 	protected synchronized void removeRange(int from, int to) {
 		super.removeRange(from, to);
 	}
@@ -272,21 +144,9 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 		return new Vectors.Itr<>(this, super.iterator());
 	}
 
-	@Override
-	public synchronized ListIterator<E> listIterator() {
-		return new Vectors.ListItr<>(this, super.listIterator());
-	}
-
-	@Override
-	public synchronized ListIterator<E> listIterator(int k) {
-		return new Vectors.ListItr<>(this, super.listIterator(k));
-	}
-
-	/** The JDK's spliterator takes its lock at the first element. */
-	@Override
-	public synchronized Spliterator<E> spliterator() {
-		return super.spliterator();
-	}
+	// each: @Override public synchronized T m(..) {
+	//	return new Vectors.ListItr<>(this, super.m(..)); }
+	ListIterator<E> listIterator(); ListIterator<E> listIterator(int k);
 
 	@Override
 	public Enumeration<E> elements() {

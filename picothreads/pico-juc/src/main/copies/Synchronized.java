@@ -36,6 +36,9 @@ import org.ukthreads.pico.Pico;
  * iterate; if it suspends there, that lock is a monitor of ours, and so theirs must be. Apart
  * from that each is as the JDK's of the same name, and views share the mutex as in the JDK.
  *
+ * Methods that the JDK's wrappers have since later than Java 8 have no @Override. Others that
+ * are new in the interfaces are defaults, which call these methods: each call is atomic.
+ *
  * Carriers calls a function in place of a wrapped JDK collection, so that it may suspend.
  * @Pico: the wrapped collection may be the program's and suspend, too.
  *
@@ -151,118 +154,19 @@ public abstract class Synchronized implements Mutex, Serializable {
 			this.c = c;
 		}
 
-		@Override
-		public int size() {
-			synchronized (mutex) {
-				return c.size();
-			}
-		}
-
-		@Override
-		public boolean isEmpty() {
-			synchronized (mutex) {
-				return c.isEmpty();
-			}
-		}
-
-		@Override
-		public boolean contains(Object x) {
-			synchronized (mutex) {
-				return c.contains(x);
-			}
-		}
-
-		@Override
-		public Object[] toArray() {
-			synchronized (mutex) {
-				return c.toArray();
-			}
-		}
-
-		@Override
-		public <T> T[] toArray(T[] a) {
-			synchronized (mutex) {
-				return c.toArray(a);
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) { return c.m(..); } }
+		int size(); boolean isEmpty(); boolean contains(Object x);
+		boolean containsAll(Collection<?> x);
+		Object[] toArray(); <T> T[] toArray(T[] a); String toString();
+		boolean add(E e); boolean addAll(Collection<? extends E> x);
+		boolean remove(Object x); boolean removeAll(Collection<?> x);
+		boolean retainAll(Collection<?> x); void clear();
 
 		/* As in the JDK, the program itself locks for iterators and streams. */
 
-		@Override
-		public Iterator<E> iterator() {
-			return c.iterator();
-		}
-
-		@Override
-		public Spliterator<E> spliterator() {
-			return c.spliterator();
-		}
-
-		@Override
-		public Stream<E> stream() {
-			return c.stream();
-		}
-
-		@Override
-		public Stream<E> parallelStream() {
-			return c.parallelStream();
-		}
-
-		@Override
-		public boolean add(E e) {
-			synchronized (mutex) {
-				return c.add(e);
-			}
-		}
-
-		@Override
-		public boolean remove(Object x) {
-			synchronized (mutex) {
-				return c.remove(x);
-			}
-		}
-
-		@Override
-		public boolean containsAll(Collection<?> x) {
-			synchronized (mutex) {
-				return c.containsAll(x);
-			}
-		}
-
-		@Override
-		public boolean addAll(Collection<? extends E> x) {
-			synchronized (mutex) {
-				return c.addAll(x);
-			}
-		}
-
-		@Override
-		public boolean removeAll(Collection<?> x) {
-			synchronized (mutex) {
-				return c.removeAll(x);
-			}
-		}
-
-		@Override
-		public boolean retainAll(Collection<?> x) {
-			synchronized (mutex) {
-				return c.retainAll(x);
-			}
-		}
-
-		@Override
-		public void clear() {
-			synchronized (mutex) {
-				c.clear();
-			}
-		}
-
-		@Override
-		public String toString() {
-			synchronized (mutex) {
-				return c.toString();
-			}
-		}
+		// each: @Override public T m(..) { return c.m(..); }
+		Iterator<E> iterator(); Spliterator<E> spliterator();
+		Stream<E> stream(); Stream<E> parallelStream();
 
 		@Override
 		public void forEach(Consumer<? super E> f) {
@@ -324,47 +228,13 @@ public abstract class Synchronized implements Mutex, Serializable {
 			this.s = s;
 		}
 
-		@Override
-		public Comparator<? super E> comparator() {
-			synchronized (mutex) {
-				return s.comparator();
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) { return s.m(..); } }
+		Comparator<? super E> comparator(); E first(); E last();
 
-		@Override
-		public SortedSet<E> subSet(E from, E to) {
-			synchronized (mutex) {
-				return new OfSortedSet<>(s.subSet(from, to), mutex);
-			}
-		}
-
-		@Override
-		public SortedSet<E> headSet(E to) {
-			synchronized (mutex) {
-				return new OfSortedSet<>(s.headSet(to), mutex);
-			}
-		}
-
-		@Override
-		public SortedSet<E> tailSet(E from) {
-			synchronized (mutex) {
-				return new OfSortedSet<>(s.tailSet(from), mutex);
-			}
-		}
-
-		@Override
-		public E first() {
-			synchronized (mutex) {
-				return s.first();
-			}
-		}
-
-		@Override
-		public E last() {
-			synchronized (mutex) {
-				return s.last();
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) {
+		//	return new OfSortedSet<>(s.m(..), mutex); } }
+		SortedSet<E> subSet(E from, E to);
+		SortedSet<E> headSet(E to); SortedSet<E> tailSet(E from);
 	}
 
 	@Pico
@@ -378,54 +248,9 @@ public abstract class Synchronized implements Mutex, Serializable {
 			this.s = s;
 		}
 
-		@Override
-		public E lower(E e) {
-			synchronized (mutex) {
-				return s.lower(e);
-			}
-		}
-
-		@Override
-		public E floor(E e) {
-			synchronized (mutex) {
-				return s.floor(e);
-			}
-		}
-
-		@Override
-		public E ceiling(E e) {
-			synchronized (mutex) {
-				return s.ceiling(e);
-			}
-		}
-
-		@Override
-		public E higher(E e) {
-			synchronized (mutex) {
-				return s.higher(e);
-			}
-		}
-
-		@Override
-		public E pollFirst() {
-			synchronized (mutex) {
-				return s.pollFirst();
-			}
-		}
-
-		@Override
-		public E pollLast() {
-			synchronized (mutex) {
-				return s.pollLast();
-			}
-		}
-
-		@Override
-		public NavigableSet<E> descendingSet() {
-			synchronized (mutex) {
-				return new OfNavigableSet<>(s.descendingSet(), mutex);
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) { return s.m(..); } }
+		E lower(E e); E floor(E e); E ceiling(E e); E higher(E e);
+		E pollFirst(); E pollLast();
 
 		@Override
 		public Iterator<E> descendingIterator() {
@@ -455,26 +280,12 @@ public abstract class Synchronized implements Mutex, Serializable {
 			}
 		}
 
-		@Override
-		public NavigableSet<E> subSet(E from, boolean with, E to, boolean and) {
-			synchronized (mutex) {
-				return new OfNavigableSet<>(s.subSet(from, with, to, and), mutex);
-			}
-		}
-
-		@Override
-		public NavigableSet<E> headSet(E to, boolean and) {
-			synchronized (mutex) {
-				return new OfNavigableSet<>(s.headSet(to, and), mutex);
-			}
-		}
-
-		@Override
-		public NavigableSet<E> tailSet(E from, boolean with) {
-			synchronized (mutex) {
-				return new OfNavigableSet<>(s.tailSet(from, with), mutex);
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) {
+		//	return new OfNavigableSet<>(s.m(..), mutex); } }
+		NavigableSet<E> descendingSet();
+		NavigableSet<E> subSet(E from, boolean with, E to, boolean and);
+		NavigableSet<E> headSet(E to, boolean and);
+		NavigableSet<E> tailSet(E from, boolean with);
 	}
 
 	@Pico
@@ -497,71 +308,13 @@ public abstract class Synchronized implements Mutex, Serializable {
 			}
 		}
 
-		@Override
-		public int hashCode() {
-			synchronized (mutex) {
-				return l.hashCode();
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) { return l.m(..); } }
+		int hashCode(); E get(int k); E set(int k, E e); void add(int k, E e);
+		E remove(int k); int indexOf(Object x); int lastIndexOf(Object x);
+		boolean addAll(int k, Collection<? extends E> x);
 
-		@Override
-		public E get(int k) {
-			synchronized (mutex) {
-				return l.get(k);
-			}
-		}
-
-		@Override
-		public E set(int k, E e) {
-			synchronized (mutex) {
-				return l.set(k, e);
-			}
-		}
-
-		@Override
-		public void add(int k, E e) {
-			synchronized (mutex) {
-				l.add(k, e);
-			}
-		}
-
-		@Override
-		public E remove(int k) {
-			synchronized (mutex) {
-				return l.remove(k);
-			}
-		}
-
-		@Override
-		public int indexOf(Object x) {
-			synchronized (mutex) {
-				return l.indexOf(x);
-			}
-		}
-
-		@Override
-		public int lastIndexOf(Object x) {
-			synchronized (mutex) {
-				return l.lastIndexOf(x);
-			}
-		}
-
-		@Override
-		public boolean addAll(int k, Collection<? extends E> x) {
-			synchronized (mutex) {
-				return l.addAll(k, x);
-			}
-		}
-
-		@Override
-		public ListIterator<E> listIterator() {
-			return l.listIterator();
-		}
-
-		@Override
-		public ListIterator<E> listIterator(int k) {
-			return l.listIterator(k);
-		}
+		// each: @Override public T m(..) { return l.m(..); }
+		ListIterator<E> listIterator(); ListIterator<E> listIterator(int k);
 
 		@Override
 		public List<E> subList(int from, int to) {
@@ -570,25 +323,9 @@ public abstract class Synchronized implements Mutex, Serializable {
 			}
 		}
 
-		@Override
-		public void replaceAll(UnaryOperator<E> f) {
-			synchronized (mutex) {
-				if (isJdks(l))
-					Carriers.replaceAll(l, f);
-				else
-					l.replaceAll(f);
-			}
-		}
-
-		@Override
-		public void sort(Comparator<? super E> f) {
-			synchronized (mutex) {
-				if (isJdks(l))
-					Carriers.sort(l, f);
-				else
-					l.sort(f);
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) {
+		//	if (isJdks(l)) Carriers.m(l, ..); else l.m(..); } }
+		void replaceAll(UnaryOperator<E> f); void sort(Comparator<? super E> f);
 
 		/* Of Java 21; each is atomic. */
 

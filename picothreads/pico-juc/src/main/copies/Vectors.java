@@ -29,19 +29,8 @@ final class Vectors {
 			return i.hasNext();
 		}
 
-		@Override
-		public final E next() {
-			synchronized (mutex) {
-				return i.next();
-			}
-		}
-
-		@Override
-		public final void remove() {
-			synchronized (mutex) {
-				i.remove();
-			}
-		}
+		// each: @Override public final T m(..) { synchronized (mutex) { return i.m(..); } }
+		E next(); void remove();
 
 		@Override
 		public final void forEachRemaining(Consumer<? super E> f) {
@@ -62,41 +51,11 @@ final class Vectors {
 			this.i = i;
 		}
 
-		@Override
-		public boolean hasPrevious() {
-			return i.hasPrevious();
-		}
+		// each: @Override public T m(..) { return i.m(..); }
+		boolean hasPrevious(); int nextIndex(); int previousIndex();
 
-		@Override
-		public int nextIndex() {
-			return i.nextIndex();
-		}
-
-		@Override
-		public int previousIndex() {
-			return i.previousIndex();
-		}
-
-		@Override
-		public E previous() {
-			synchronized (mutex) {
-				return i.previous();
-			}
-		}
-
-		@Override
-		public void set(E e) {
-			synchronized (mutex) {
-				i.set(e);
-			}
-		}
-
-		@Override
-		public void add(E e) {
-			synchronized (mutex) {
-				i.add(e);
-			}
-		}
+		// each: @Override public T m(..) { synchronized (mutex) { return i.m(..); } }
+		E previous(); void set(E e); void add(E e);
 	}
 
 	@Pico
