@@ -22,8 +22,9 @@ import java.util.regex.Pattern;
  *   void copyInto(Object[] to);
  *
  * Up to the next empty line or brace each declaration becomes such a method: T is its type, with
- * type parameters, m its name, `..` its parameters or arguments. "return" is left out of a void
- * method. A form may go on in more comment lines. All lines keep their numbers.
+ * type parameters, m its name (m0: with 0 behind), `..` its parameters or arguments.
+ * "return" is left out of a void method. A form may throw exceptions, and may go on in more
+ * comment lines. All lines keep their numbers.
  *
  * The other is replaced by parts of another class, which is a source or a text:
  *
@@ -45,7 +46,7 @@ final class Copies {
 	private static final Pattern EACH = Pattern.compile(
 		"\t*// each: (.*\n(?:\t*//.*\n)*)((?:[^{}\n]+\n)+)");
 	private static final Pattern FORM = Pattern.compile(
-		"(.*)\\bT (m\\((?:.*, )?\\.\\.\\))( \\{.*\\})");
+		"(.*)\\bT (m\\((?:.*, )?\\.\\.\\))((?: throws [^{]+)? \\{.*\\})");
 	private static final Pattern METHOD = Pattern.compile(
 		"\\s*((?:<.+?> )?\\w[^;(]*) (\\w+)\\(([^;()]*)\\)(\\s+throws [\\w., ]+)?;");
 	private static final Pattern LINE = Pattern.compile(
@@ -81,15 +82,14 @@ final class Copies {
 	/** Returns "a, b" for "int a, Map<K, V> b". */
 	private static String names(String parameters) {
 		String s = parameters;
-		while (s.contains("<"))
-			s = s.replaceAll("<[^<>]*>", "");
+		for (String was = ""; !was.equals(s); s = s.replaceAll("<[^<>]*>", ""))
+			was = s;
 		return s.replaceAll("[^,\\s][^,]*\\s(\\w+)", "$1");
 	}
 
-	/** Replaces m(..) by the name and what is between the parentheses. */
 	private static String filled(String form, String name, String list) {
-		return form.replaceAll("\\bm\\(((?:[^()]*, )?)\\.\\.\\)", name + "($1" + list + ")")
-			.replace(", )", ")");
+		return form.replaceAll("\\bm(0?)\\((?=[^()]*\\.\\.\\))", name + "$1(")
+			.replace("..)", list + ")").replace(", )", ")");
 	}
 
 	private static String method(Matcher form, Matcher m) {

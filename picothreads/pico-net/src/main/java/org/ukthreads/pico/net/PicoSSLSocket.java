@@ -62,7 +62,6 @@ final class PicoSSLSocket extends OverSocket {
 	private final SSLContext context;
 	/** Whether close() closes the base; true, too, for a base that we have made. */
 	private final boolean autoClose;
-	private volatile SSLEngine engine;
 	private final Object shake = new Object();
 	private final ReentrantLock in = new ReentrantLock();
 	private final ReentrantLock out = new ReentrantLock();
@@ -822,76 +821,6 @@ final class PicoSSLSocket extends OverSocket {
 		} catch (InvocationTargetException e) {
 			throw new IllegalStateException(e.getCause());
 		}
-	}
-
-	@Override
-	public String[] getSupportedCipherSuites() {
-		return engine.getSupportedCipherSuites();
-	}
-
-	@Override
-	public String[] getEnabledCipherSuites() {
-		return engine.getEnabledCipherSuites();
-	}
-
-	@Override
-	public void setEnabledCipherSuites(String[] s) {
-		engine.setEnabledCipherSuites(s);
-	}
-
-	@Override
-	public String[] getSupportedProtocols() {
-		return engine.getSupportedProtocols();
-	}
-
-	@Override
-	public String[] getEnabledProtocols() {
-		return engine.getEnabledProtocols();
-	}
-
-	@Override
-	public void setEnabledProtocols(String[] p) {
-		engine.setEnabledProtocols(p);
-	}
-
-	@Override
-	public void setUseClientMode(boolean on) {
-		engine.setUseClientMode(on);
-	}
-
-	@Override
-	public boolean getUseClientMode() {
-		return engine.getUseClientMode();
-	}
-
-	@Override
-	public void setNeedClientAuth(boolean on) {
-		engine.setNeedClientAuth(on);
-	}
-
-	@Override
-	public boolean getNeedClientAuth() {
-		return engine.getNeedClientAuth();
-	}
-
-	@Override
-	public void setWantClientAuth(boolean on) {
-		engine.setWantClientAuth(on);
-	}
-
-	@Override
-	public boolean getWantClientAuth() {
-		return engine.getWantClientAuth();
-	}
-
-	@Override
-	public void setEnableSessionCreation(boolean on) {
-		engine.setEnableSessionCreation(on);
-	}
-
-	@Override
-	public boolean getEnableSessionCreation() {
-		return engine.getEnableSessionCreation();
 	}
 
 	@Override

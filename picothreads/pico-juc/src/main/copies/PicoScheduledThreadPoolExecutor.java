@@ -53,20 +53,9 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 			super(core, Integer.MAX_VALUE, 10, TimeUnit.MILLISECONDS, q, f, h);
 		}
 
-		@Override
-		protected void beforeExecute(Thread t, Runnable r) {
-			PicoScheduledThreadPoolExecutor.this.beforeExecute(t, r);
-		}
-
-		@Override
-		protected void afterExecute(Runnable r, Throwable e) {
-			PicoScheduledThreadPoolExecutor.this.afterExecute(r, e);
-		}
-
-		@Override
-		protected void terminated() {
-			PicoScheduledThreadPoolExecutor.this.terminated();
-		}
+		// each: @Override protected T m(..) { return PicoScheduledThreadPoolExecutor.this.m(..); }
+		void beforeExecute(Thread t, Runnable r);
+		void afterExecute(Runnable r, Throwable e); void terminated();
 
 		@Override
 		public String toString() {
@@ -266,30 +255,18 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 		pool.fewer();
 	}
 
-	@Override
-	public List<Runnable> shutdownNow() {
-		return pool.shutdownNow();
-	}
-
-	@Override
-	public boolean isShutdown() {
-		return pool.isShutdown();
-	}
-
-	@Override
-	public boolean isTerminating() {
-		return pool.isTerminating();
-	}
-
-	@Override
-	public boolean isTerminated() {
-		return pool.isTerminated();
-	}
-
-	@Override
-	public boolean awaitTermination(long time, TimeUnit unit) throws InterruptedException {
-		return pool.awaitTermination(time, unit);
-	}
+	// each: @Override public T m(..) { return pool.m(..); }
+	List<Runnable> shutdownNow(); boolean isShutdown();
+	boolean isTerminating(); boolean isTerminated();
+	boolean awaitTermination(long time, TimeUnit unit) throws InterruptedException;
+	int getPoolSize(); int getLargestPoolSize(); int getActiveCount();
+	int getCorePoolSize(); void setCorePoolSize(int n);
+	boolean prestartCoreThread(); int prestartAllCoreThreads();
+	int getMaximumPoolSize(); void setMaximumPoolSize(int n);
+	long getKeepAliveTime(TimeUnit unit); void setKeepAliveTime(long time, TimeUnit unit);
+	boolean allowsCoreThreadTimeOut(); void allowCoreThreadTimeOut(boolean b);
+	long getTaskCount(); long getCompletedTaskCount();
+	boolean remove(Runnable r); void purge();
 
 	public void close() {
 		pool.close();
@@ -302,99 +279,14 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 	}
 
 	@Override
-	public int getPoolSize() {
-		return pool.getPoolSize();
-	}
-
-	@Override
-	public int getLargestPoolSize() {
-		return pool.getLargestPoolSize();
-	}
-
-	@Override
-	public boolean remove(Runnable r) {
-		return pool.remove(r);
-	}
-
-	@Override
-	public void purge() {
-		pool.purge();
-	}
-
-	@Override
-	public boolean prestartCoreThread() {
-		return pool.prestartCoreThread();
-	}
-
-	@Override
-	public int prestartAllCoreThreads() {
-		return pool.prestartAllCoreThreads();
-	}
-
-	@Override
 	public void setThreadFactory(ThreadFactory f) {
 		super.setThreadFactory(f);
 		pool.setThreadFactory(f);
 	}
 
 	@Override
-	public int getMaximumPoolSize() {
-		return pool.getMaximumPoolSize();
-	}
-
-	@Override
-	public void setMaximumPoolSize(int n) {
-		pool.setMaximumPoolSize(n);
-	}
-
-	@Override
-	public void setKeepAliveTime(long time, TimeUnit unit) {
-		pool.setKeepAliveTime(time, unit);
-	}
-
-	@Override
-	public long getKeepAliveTime(TimeUnit unit) {
-		return pool.getKeepAliveTime(unit);
-	}
-
-	@Override
-	public void allowCoreThreadTimeOut(boolean b) {
-		pool.allowCoreThreadTimeOut(b);
-	}
-
-	@Override
-	public boolean allowsCoreThreadTimeOut() {
-		return pool.allowsCoreThreadTimeOut();
-	}
-
-	@Override
 	public String toString() {
 		return getClass().getName() + '@' + Integer.toHexString(hashCode()) + pool.counts();
-	}
-
-	@Override
-	public int getActiveCount() {
-		return pool.getActiveCount();
-	}
-
-	@Override
-	public long getCompletedTaskCount() {
-		return pool.getCompletedTaskCount();
-	}
-
-	@Override
-	public long getTaskCount() {
-		return pool.getTaskCount();
-	}
-
-	@Override
-	public int getCorePoolSize() {
-		return pool.getCorePoolSize();
-	}
-
-	@Override
-	public void setCorePoolSize(int n) {
-		pool.setCorePoolSize(n);
 	}
 
 	@Override

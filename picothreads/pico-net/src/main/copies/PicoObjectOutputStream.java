@@ -71,15 +71,8 @@ public class PicoObjectOutputStream extends ObjectOutputStream {
 			? ((PicoObjectOutputStream) out).written.of(o) : o;
 	}
 
-	private void enter() {
-		if (sink != null)
-			sink.enter();
-	}
-
-	private void exit() throws IOException {
-		if (sink != null)
-			sink.exit();
-	}
+	// each: private T m(..) { return if (sink != null) sink.m(..); }
+	void enter(); void exit() throws IOException;
 
 	/** Replaces writeObject, which is final. */
 	public static void writeObject(ObjectOutput out, Object x) throws IOException {
@@ -101,145 +94,13 @@ public class PicoObjectOutputStream extends ObjectOutputStream {
 		write(b, 0, b.length);
 	}
 
-	@Override
-	public void write(int b) throws IOException {
-		enter();
-		try {
-			super.write(b);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void write(byte[] b, int off, int len) throws IOException {
-		enter();
-		try {
-			super.write(b, off, len);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeUnshared(Object x) throws IOException {
-		enter();
-		try {
-			super.writeUnshared(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeBoolean(boolean x) throws IOException {
-		enter();
-		try {
-			super.writeBoolean(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeByte(int x) throws IOException {
-		enter();
-		try {
-			super.writeByte(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeShort(int x) throws IOException {
-		enter();
-		try {
-			super.writeShort(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeChar(int x) throws IOException {
-		enter();
-		try {
-			super.writeChar(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeInt(int x) throws IOException {
-		enter();
-		try {
-			super.writeInt(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeLong(long x) throws IOException {
-		enter();
-		try {
-			super.writeLong(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeFloat(float x) throws IOException {
-		enter();
-		try {
-			super.writeFloat(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeDouble(double x) throws IOException {
-		enter();
-		try {
-			super.writeDouble(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeBytes(String x) throws IOException {
-		enter();
-		try {
-			super.writeBytes(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeChars(String x) throws IOException {
-		enter();
-		try {
-			super.writeChars(x);
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void writeUTF(String x) throws IOException {
-		enter();
-		try {
-			super.writeUTF(x);
-		} finally {
-			exit();
-		}
-	}
+	// each: @Override public T m(..) throws IOException {
+	//	enter(); try { super.m(..); } finally { exit(); } }
+	void write(int b); void write(byte[] b, int off, int len); void flush(); void close();
+	void writeBoolean(boolean x); void writeByte(int x); void writeShort(int x);
+	void writeChar(int x); void writeInt(int x); void writeLong(long x);
+	void writeFloat(float x); void writeDouble(double x); void writeBytes(String x);
+	void writeChars(String x); void writeUTF(String x); void writeUnshared(Object x);
 
 	@Override
 	public void reset() throws IOException {
@@ -247,26 +108,6 @@ public class PicoObjectOutputStream extends ObjectOutputStream {
 		try {
 			super.reset();
 			written = new Written();
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void flush() throws IOException {
-		enter();
-		try {
-			super.flush();
-		} finally {
-			exit();
-		}
-	}
-
-	@Override
-	public void close() throws IOException {
-		enter();
-		try {
-			super.close();
 		} finally {
 			exit();
 		}

@@ -219,120 +219,17 @@ public class PicoPrintWriter extends PrintWriter {
 		return this;
 	}
 
-	@Override
-	public void print(boolean x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(boolean x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
-
-	@Override
-	public void print(char x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(char x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
-
-	@Override
-	public void print(int x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(int x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
-
-	@Override
-	public void print(long x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(long x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
-
-	@Override
-	public void print(float x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(float x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
-
-	@Override
-	public void print(double x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(double x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
+	// each: @Override public T m(..) { write(String.valueOf(..)); }
+	void print(boolean x); void print(char x); void print(int x); void print(long x);
+	void print(float x); void print(double x); void print(String x); void print(Object x);
 
 	@Override
 	public void print(char[] x) {
 		write(x);
 	}
 
-	@Override
-	public void println(char[] x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
-
-	@Override
-	public void print(String x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(String x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
-
-	@Override
-	public void print(Object x) {
-		write(String.valueOf(x));
-	}
-
-	@Override
-	public void println(Object x) {
-		synchronized (lock) {
-			print(x);
-			println();
-		}
-	}
+	// each: @Override public T m(..) { synchronized (lock) { print(..); println(); } }
+	void println(boolean x); void println(char x); void println(int x);
+	void println(long x); void println(float x); void println(double x);
+	void println(char[] x); void println(String x); void println(Object x);
 }

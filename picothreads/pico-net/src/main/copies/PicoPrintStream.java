@@ -227,93 +227,13 @@ public class PicoPrintStream extends PrintStream {
 		return this;
 	}
 
-	@Override
-	public void print(boolean b) {
-		text(String.valueOf(b), false);
-	}
+	// each: @Override public T m(..) { text(String.valueOf(..), false); }
+	void print(boolean b); void print(char c); void print(int k); void print(long k);
+	void print(float x); void print(double x); void print(char[] c); void print(String s);
+	void print(Object o);
 
-	@Override
-	public void println(boolean b) {
-		text(String.valueOf(b), true);
-	}
-
-	@Override
-	public void print(char c) {
-		text(String.valueOf(c), false);
-	}
-
-	@Override
-	public void println(char c) {
-		text(String.valueOf(c), true);
-	}
-
-	@Override
-	public void print(int k) {
-		text(String.valueOf(k), false);
-	}
-
-	@Override
-	public void println(int k) {
-		text(String.valueOf(k), true);
-	}
-
-	@Override
-	public void print(long k) {
-		text(String.valueOf(k), false);
-	}
-
-	@Override
-	public void println(long k) {
-		text(String.valueOf(k), true);
-	}
-
-	@Override
-	public void print(float x) {
-		text(String.valueOf(x), false);
-	}
-
-	@Override
-	public void println(float x) {
-		text(String.valueOf(x), true);
-	}
-
-	@Override
-	public void print(double x) {
-		text(String.valueOf(x), false);
-	}
-
-	@Override
-	public void println(double x) {
-		text(String.valueOf(x), true);
-	}
-
-	@Override
-	public void print(char[] c) {
-		text(String.valueOf(c), false);
-	}
-
-	@Override
-	public void println(char[] c) {
-		text(String.valueOf(c), true);
-	}
-
-	@Override
-	public void print(String s) {
-		text(String.valueOf(s), false);
-	}
-
-	@Override
-	public void println(String s) {
-		text(String.valueOf(s), true);
-	}
-
-	@Override
-	public void print(Object o) {
-		text(String.valueOf(o), false);
-	}
-
-	@Override
-	public void println(Object o) {
-		text(String.valueOf(o), true);
-	}
+	// each: @Override public T m(..) { text(String.valueOf(..), true); }
+	void println(boolean b); void println(char c); void println(int k);
+	void println(long k); void println(float x); void println(double x);
+	void println(char[] c); void println(String s); void println(Object o);
 }

@@ -269,151 +269,25 @@ public final class Scans {
 		return s.hasNext();
 	}
 
-	public static String next(Scanner s) {
-		return next(s, x -> x.next());
-	}
+	// each: public static T m(Scanner s, ..) { return next(s, x -> x.m(..)); }
+	String next(); boolean nextBoolean();
+	byte nextByte(); byte nextByte(int radix); short nextShort(); short nextShort(int radix);
+	int nextInt(); int nextInt(int radix); long nextLong(); long nextLong(int radix);
+	BigInteger nextBigInteger(); BigInteger nextBigInteger(int radix);
+	float nextFloat(); double nextDouble(); BigDecimal nextBigDecimal();
 
-	public static String next(Scanner s, String pattern) {
-		return other(s, x -> x.next(pattern));
-	}
+	// each: public static T m(Scanner s, ..) { return has(s, x -> x.m(..)); }
+	boolean hasNextBoolean(); boolean hasNextByte(); boolean hasNextByte(int radix);
+	boolean hasNextShort(); boolean hasNextShort(int radix);
+	boolean hasNextInt(); boolean hasNextInt(int radix);
+	boolean hasNextLong(); boolean hasNextLong(int radix);
+	boolean hasNextBigInteger(); boolean hasNextBigInteger(int radix);
+	boolean hasNextFloat(); boolean hasNextDouble(); boolean hasNextBigDecimal();
 
-	public static String next(Scanner s, Pattern pattern) {
-		return other(s, x -> x.next(pattern));
-	}
-
-	public static String findInLine(Scanner s, String pattern) {
-		return other(s, x -> x.findInLine(pattern));
-	}
-
-	public static String findInLine(Scanner s, Pattern pattern) {
-		return other(s, x -> x.findInLine(pattern));
-	}
-
-	public static String findWithinHorizon(Scanner s, String pattern, int most) {
-		return other(s, x -> x.findWithinHorizon(pattern, most));
-	}
-
-	public static String findWithinHorizon(Scanner s, Pattern pattern, int most) {
-		return other(s, x -> x.findWithinHorizon(pattern, most));
-	}
-
-	public static Scanner skip(Scanner s, String pattern) {
-		return other(s, x -> x.skip(pattern));
-	}
-
-	public static Scanner skip(Scanner s, Pattern pattern) {
-		return other(s, x -> x.skip(pattern));
-	}
-
-	public static boolean hasNextBoolean(Scanner s) {
-		return has(s, x -> x.hasNextBoolean());
-	}
-
-	public static boolean nextBoolean(Scanner s) {
-		return next(s, x -> x.nextBoolean());
-	}
-
-	public static boolean hasNextByte(Scanner s) {
-		return has(s, x -> x.hasNextByte());
-	}
-
-	public static byte nextByte(Scanner s) {
-		return next(s, x -> x.nextByte());
-	}
-
-	public static boolean hasNextByte(Scanner s, int radix) {
-		return has(s, x -> x.hasNextByte(radix));
-	}
-
-	public static byte nextByte(Scanner s, int radix) {
-		return next(s, x -> x.nextByte(radix));
-	}
-
-	public static boolean hasNextShort(Scanner s) {
-		return has(s, x -> x.hasNextShort());
-	}
-
-	public static short nextShort(Scanner s) {
-		return next(s, x -> x.nextShort());
-	}
-
-	public static boolean hasNextShort(Scanner s, int radix) {
-		return has(s, x -> x.hasNextShort(radix));
-	}
-
-	public static short nextShort(Scanner s, int radix) {
-		return next(s, x -> x.nextShort(radix));
-	}
-
-	public static boolean hasNextInt(Scanner s) {
-		return has(s, x -> x.hasNextInt());
-	}
-
-	public static int nextInt(Scanner s) {
-		return next(s, x -> x.nextInt());
-	}
-
-	public static boolean hasNextInt(Scanner s, int radix) {
-		return has(s, x -> x.hasNextInt(radix));
-	}
-
-	public static int nextInt(Scanner s, int radix) {
-		return next(s, x -> x.nextInt(radix));
-	}
-
-	public static boolean hasNextLong(Scanner s) {
-		return has(s, x -> x.hasNextLong());
-	}
-
-	public static long nextLong(Scanner s) {
-		return next(s, x -> x.nextLong());
-	}
-
-	public static boolean hasNextLong(Scanner s, int radix) {
-		return has(s, x -> x.hasNextLong(radix));
-	}
-
-	public static long nextLong(Scanner s, int radix) {
-		return next(s, x -> x.nextLong(radix));
-	}
-
-	public static boolean hasNextBigInteger(Scanner s) {
-		return has(s, x -> x.hasNextBigInteger());
-	}
-
-	public static BigInteger nextBigInteger(Scanner s) {
-		return next(s, x -> x.nextBigInteger());
-	}
-
-	public static boolean hasNextBigInteger(Scanner s, int radix) {
-		return has(s, x -> x.hasNextBigInteger(radix));
-	}
-
-	public static BigInteger nextBigInteger(Scanner s, int radix) {
-		return next(s, x -> x.nextBigInteger(radix));
-	}
-
-	public static boolean hasNextFloat(Scanner s) {
-		return has(s, x -> x.hasNextFloat());
-	}
-
-	public static float nextFloat(Scanner s) {
-		return next(s, x -> x.nextFloat());
-	}
-
-	public static boolean hasNextDouble(Scanner s) {
-		return has(s, x -> x.hasNextDouble());
-	}
-
-	public static double nextDouble(Scanner s) {
-		return next(s, x -> x.nextDouble());
-	}
-
-	public static boolean hasNextBigDecimal(Scanner s) {
-		return has(s, x -> x.hasNextBigDecimal());
-	}
-
-	public static BigDecimal nextBigDecimal(Scanner s) {
-		return next(s, x -> x.nextBigDecimal());
-	}
+	// each: public static T m(Scanner s, ..) { return other(s, x -> x.m(..)); }
+	String next(String pattern); String next(Pattern pattern);
+	Scanner skip(String pattern); Scanner skip(Pattern pattern);
+	String findInLine(String pattern); String findInLine(Pattern pattern);
+	String findWithinHorizon(String pattern, int most);
+	String findWithinHorizon(Pattern pattern, int most);
 }
