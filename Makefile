@@ -1,6 +1,7 @@
 # The front end of the build. It calls Meson (in build/) and, for picothreads/, Maven.
 #
 #   make run      install missing packages, build the web server, serve on 127.0.0.1:8080 (PORT=n)
+#   make pico     install missing packages, build pico.jar: PicoThreads in one file (picothreads/)
 #   make test     install missing packages, build, run the tests: 8 minutes
 #   make check    what CI runs: tests, sanitizers, models, the core of the JVM part: 20 minutes
 #   make check-all      everything: also clang, the hostile build, glibc's own tests, the whole
@@ -24,7 +25,7 @@ SANITIZED ?= false
 BUILD := build
 RUN := build-run
 
-.PHONY: all run doctor test test-programs check check-all nightly bench install clean deps-run deps-build deps-test deps-check deps-all deps-programs quick
+.PHONY: all run pico doctor test test-programs check check-all nightly bench install clean deps-run deps-pico deps-build deps-test deps-check deps-all deps-programs quick
 
 all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -38,6 +39,9 @@ $(BUILD)/build.ninja:
 
 deps-run:
 	@scripts/deps run
+
+deps-pico:
+	@scripts/deps pico
 
 deps-build:
 	@scripts/deps build
@@ -67,6 +71,10 @@ run: quick
 	@echo "  Ctrl-C stops it. Ctrl-\\ does not: it prints every thread and what it waits for."
 	@echo
 	@exec $(RUN)/ukweb --mode=$(MODE) --port=$(PORT) --root=$(ROOT)
+
+pico: deps-pico
+	@PICO_CACHE=off picothreads/bin/pico version >/dev/null
+	@echo "java -jar $(CURDIR)/picothreads/pico-cli/target/pico.jar run -cp DIR MAIN"
 
 doctor: quick
 	@$(RUN)/uk doctor

@@ -17,6 +17,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
+import javax.tools.ToolProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -46,6 +47,23 @@ final class PicoTest {
 				}
 			}
 		}
+	}
+
+	/** It needs neither the tree that it was built in, nor anything that Maven has. */
+	@Test
+	void pico_jar_runs_programs_wherever_it_is() throws Exception {
+		Files.copy(Run.PICO_JAR, dir.resolve("pico.jar"));
+		Files.writeString(dir.resolve("Hello.java"), String.join("\n", "class Hello {",
+				"public static void main(String[] args) throws Exception {",
+				"Thread t = new Thread(() -> System.out.println(\"hello\"));", "t.start();", "t.join();", "}}"));
+		assertEquals(0, ToolProvider.getSystemJavaCompiler().run(null, null, null,
+				dir.resolve("Hello.java").toString()));
+		ProcessBuilder b = new ProcessBuilder(System.getProperty("java.home") + "/bin/java",
+				"-jar", "pico.jar", "run", "--no-cache", "-cp", ".", "Hello")
+				.directory(dir.toFile()).redirectErrorStream(true);
+		b.environment().clear();
+		assertEquals("hello\n", new String(b.start().getInputStream().readAllBytes(),
+				StandardCharsets.UTF_8));
 	}
 
 	@Test
