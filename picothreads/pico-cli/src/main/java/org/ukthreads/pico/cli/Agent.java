@@ -62,6 +62,7 @@ public final class Agent {
 			words.add("--report");
 		Arguments a = new Arguments(words);
 		List<Path> outer = ClassPath.whole(a.path());
+		a.wait = Arguments.EVER;
 		Classes classes = Translations.of(outer, a);
 		Map<String, byte[]> fresh = new HashMap<>();
 		Map<String, byte[]> nested = new HashMap<>();

@@ -3,6 +3,7 @@ package org.ukthreads.pico.cli;
 
 import java.io.File;
 import java.io.IOException;
+import java.lang.ProcessBuilder.Redirect;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryNotificationInfo;
 import java.lang.management.MemoryPoolMXBean;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.zip.ZipFile;
 import javax.management.NotificationEmitter;
@@ -66,19 +68,8 @@ final class Apart {
 	 * is then in the cache, unless it was too large for it.
 	 */
 	static boolean kept(List<Path> path, Arguments a) {
-		if (!isLarge(path))
-			return false;
-		List<String> told = ManagementFactory.getRuntimeMXBean().getInputArguments();
-		boolean free = told.stream().noneMatch(s -> Stream.of(HEAP).anyMatch(s::startsWith));
 		try {
-			for (int times = 1;; times *= 2) {
-				List<String> heap = free ? heap(path, times, Runtime.getRuntime().maxMemory())
-					: List.of();
-				int rc = new ProcessBuilder(words(told, heap, a)).inheritIO().start()
-					.waitFor();
-				if (rc != FULL || heap.isEmpty())
-					return rc == 0;
-			}
+			return run(path, a, a.sim ? "keep-sim" : "keep", ProcessBuilder::inheritIO) == 0;
 		} catch (IOException e) {
 			return false;
 		} catch (InterruptedException e) {
@@ -87,7 +78,43 @@ final class Apart {
 		}
 	}
 
-	private static List<String> words(List<String> told, List<String> heap, Arguments a) {
+	/**
+	 * The same in the background: the child goes on when this process ends, in a session of its
+	 * own, so that a terminal's interrupt does not reach it. It prints into log.
+	 */
+	static void later(List<Path> path, Arguments a, File log) {
+		try {
+			run(path, a, "keep-later", b -> {
+				b.command().add(1, "-Dpico.progress=false");
+				b.command().addAll(0, List.of("setsid", "nice", "-n", "10"));
+				b.redirectErrorStream(true).redirectOutput(Redirect.appendTo(log));
+			});
+		} catch (IOException e) {
+			/* There is no such command: nothing translates. */
+			return;
+		} catch (InterruptedException e) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+	/** Runs children until the heap of one is large enough, and returns its exit code. */
+	private static int run(List<Path> path, Arguments a, String command,
+			Consumer<ProcessBuilder> how) throws IOException, InterruptedException {
+		List<String> told = ManagementFactory.getRuntimeMXBean().getInputArguments();
+		boolean free = told.stream().noneMatch(s -> Stream.of(HEAP).anyMatch(s::startsWith));
+		for (int times = 1;; times *= 2) {
+			List<String> heap = free ? heap(path, times, Runtime.getRuntime().maxMemory())
+				: List.of();
+			ProcessBuilder b = new ProcessBuilder(words(told, heap, command, a));
+			how.accept(b);
+			int rc = b.start().waitFor();
+			if (rc != FULL || heap.isEmpty())
+				return rc;
+		}
+	}
+
+	private static List<String> words(List<String> told, List<String> heap, String command,
+			Arguments a) {
 		List<String> c = new ArrayList<>();
 		c.add(Paths.get(System.getProperty("java.home"), "bin", "java").toString());
 		/* The modules that the program was started with are not for the translator. */
@@ -97,17 +124,22 @@ final class Apart {
 		/* Under the agent, OWN is the program's class path, so our own jar comes before it. */
 		c.addAll(List.of("-XX:TieredStopAtLevel=1", "-cp",
 			Main.self() + File.pathSeparator + Main.OWN, Main.class.getName(),
-			a.sim ? "keep-sim" : "keep"));
+			command));
 		c.addAll(a.given);
 		return c;
 	}
 
-	/** Called in the child, before it translates. */
+	/** Called in a child that ends with its parent, before it translates. */
 	static void begin() {
-		if (Boolean.getBoolean(MAY_END))
-			whenFull(() -> Runtime.getRuntime().halt(FULL));
+		mayEnd();
 		ProcessHandle.current().parent().ifPresent(p -> p.onExit()
 			.thenRun(() -> Runtime.getRuntime().halt(1)));
+	}
+
+	/** Called in a child, before it translates. */
+	static void mayEnd() {
+		if (Boolean.getBoolean(MAY_END))
+			whenFull(() -> Runtime.getRuntime().halt(FULL));
 	}
 
 	/** Calls then when 19 twentieths of the old generation are in use after a collection. */
@@ -150,7 +182,7 @@ final class Apart {
 		return n;
 	}
 
-	private static boolean isLarge(List<Path> path) {
+	static boolean isLarge(List<Path> path) {
 		long size = 0;
 		for (Path p : path)
 			try (Stream<Path> all = Files.walk(p)) {

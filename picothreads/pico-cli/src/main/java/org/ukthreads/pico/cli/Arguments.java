@@ -59,6 +59,9 @@ final class Arguments {
 	 */
 	int release;
 	boolean cache = true;
+	static final long EVER = Long.MAX_VALUE;
+	/** For how many seconds the first start of a large program waits for its translation. */
+	long wait = 1;
 
 	/**
 	 * For a command that runs a program: all words after the main class or jar are the program's.
@@ -102,6 +105,8 @@ final class Arguments {
 				pins = true;
 			} else if (x.equals("--as-is")) {
 				asIs = true;
+			} else if (x.equals("--wait")) {
+				wait = value(args, ++k).equals("ever") ? EVER : number(args, k);
 			} else if (x.equals("--no-cache")) {
 				cache = false;
 			} else if (x.equals("--verify")) {

@@ -3,6 +3,7 @@ package org.ukthreads.pico.cli;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -10,6 +11,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
 import java.security.MessageDigest;
@@ -31,6 +33,7 @@ import org.ukthreads.pico.translate.read.ClassPath;
  *
  *   KEY.pico     a translation (see Stored), written to a temporary file and renamed
  *   KEY.N.tmp    a file that is being written, or whose writer died; deleted after an hour
+ *   KEY.lock     locked while a child translates in the background; KEY.log: why it failed
  *   sums         the hashes of files, with their size and time of change
  *   classes-*    archives of our own classes (bin/pico makes them)
  *
@@ -205,6 +208,30 @@ final class Cache {
 			+ System.nanoTime() + ".tmp");
 	}
 
+	/* --- a translation in the background: see First --- */
+
+	Path file(String key, String suffix) throws IOException {
+		Files.createDirectories(dir);
+		return dir.resolve(key + suffix);
+	}
+
+	/** Returns a file that is locked until it is closed; null: another process has the lock. */
+	FileChannel locked(String key) throws IOException {
+		FileChannel c = FileChannel.open(file(key, ".lock"), StandardOpenOption.CREATE,
+			StandardOpenOption.WRITE);
+		if (c.tryLock() != null)
+			return c;
+		c.close();
+		return null;
+	}
+
+	/** True: no process has the lock. */
+	boolean isFree(String key) throws IOException {
+		try (FileChannel c = locked(key)) {
+			return c != null;
+		}
+	}
+
 	/* --- translations --- */
 
 	/** Returns null if the translation is not in the cache. */
@@ -312,7 +339,7 @@ final class Cache {
 	}
 
 	private void clear() throws IOException {
-		for (String s : new String[] {NAME, ".tmp", ".jsa"})
+		for (String s : new String[] {NAME, ".tmp", ".jsa", ".lock", ".log"})
 			for (Path p : entries(s))
 				Files.deleteIfExists(p);
 		Files.deleteIfExists(dir.resolve("sums"));

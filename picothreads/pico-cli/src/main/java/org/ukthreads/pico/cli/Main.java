@@ -24,6 +24,7 @@ import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
 import org.ukthreads.pico.Threads;
+import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.Translator;
@@ -65,6 +66,7 @@ public final class Main {
 		"  --patience SECONDS      fail a step that takes longer (default: 60)",
 		"and for run:",
 		"  -DNAME=VALUE            set a system property",
+		"  --wait SECONDS|ever     for the translation of a large program, at its first start (1)",
 		"  --no-cache              do not use stored translations, and store none",
 		"  --as-is                 PATH is translated already",
 		"  --profile FILE          write a profile of suspensions, for --hot", "");
@@ -127,6 +129,10 @@ public final class Main {
 		case "keep":
 			Apart.begin();
 			Translations.keep(new Arguments(rest));
+			break;
+		case "keep-later":
+			Apart.mayEnd();
+			Translations.keepLater(new Arguments(rest));
 			break;
 		case "keep-sim":
 			Apart.begin();
@@ -243,8 +249,11 @@ public final class Main {
 		for (Path p : path)
 			words.append(words.length() == 0 ? "" : File.pathSeparator).append(p);
 		System.setProperty("java.class.path", words.toString());
-		start(new PicoLoader(Translations.of(ClassPath.whole(path), a),
-			Main.class.getClassLoader()), main, a);
+		Classes c = Translations.of(ClassPath.whole(path), a);
+		if (c == null)
+			First.run(path, a.rest.get(0).replace('/', '.'), a);
+		else
+			start(new PicoLoader(c, Main.class.getClassLoader()), main, a);
 	}
 
 	static Runnable program(ClassLoader l, String main, Arguments a) {

@@ -20,7 +20,7 @@ final class Opened {
 	}
 
 	/** words is a list of module/package, separated by white space. */
-	private static void open(String words, String how) {
+	static void open(String words, String how) {
 		if (words == null || words.trim().isEmpty())
 			return;
 		try {

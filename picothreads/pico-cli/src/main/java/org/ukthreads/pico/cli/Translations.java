@@ -2,6 +2,8 @@
 package org.ukthreads.pico.cli;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -19,14 +21,25 @@ import org.ukthreads.pico.translate.read.Nested;
 final class Translations {
 	private Translations() {}
 
-	/** path is the whole class path, with the jars that its manifests name. */
+	/**
+	 * path is the whole class path, with the jars that its manifests name. Null: a program that is
+	 * to run as it is (First).
+	 */
 	static Classes of(List<Path> path, Arguments a) throws IOException {
 		Cache cache = a.cache ? Cache.open() : null;
 		String key = null;
 		if (cache != null) {
 			key = cache.key(path, a.words());
 			Stored s = a.report ? null : cache.find(key);
-			if (s == null && !a.report && Apart.kept(path, a))
+			boolean large = s == null && !a.report && Apart.isLarge(path);
+			if (large && First.isFor(path, a)) {
+				s = First.soon(cache, key, path, a);
+				if (s == null && First.isAtWork(cache, key))
+					return null;
+				if (s == null)
+					s = cache.find(key);
+			}
+			if (large && s == null && Apart.kept(path, a))
 				s = cache.find(key);
 			if (s != null)
 				/* A simulation loads the program again for each seed. */
@@ -40,6 +53,19 @@ final class Translations {
 		List<Path> path = ClassPath.whole(a.path());
 		Cache cache = Cache.open();
 		made(path, a, cache, cache.key(path, a.words()));
+	}
+
+	/** Does the same in the background, unless another process does it. */
+	static void keepLater(Arguments a) throws IOException {
+		List<Path> path = ClassPath.whole(a.path());
+		Cache cache = Cache.open();
+		String key = cache.key(path, a.words());
+		try (FileChannel c = cache.locked(key)) {
+			if (c == null || cache.find(key) != null)
+				return;
+			made(path, a, cache, key);
+			Files.deleteIfExists(cache.file(key, ".log"));
+		}
 	}
 
 	private static Classes made(List<Path> path, Arguments a, Cache cache, String key)
