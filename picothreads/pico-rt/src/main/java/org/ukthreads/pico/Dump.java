@@ -2,9 +2,7 @@
 package org.ukthreads.pico;
 
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 
 /** Makes thread dumps: the frames of parked threads with their lines and live locals. */
 public final class Dump {
@@ -99,7 +97,11 @@ public final class Dump {
 			b.append(k).append(' ').append(PicoThread.state(k));
 			stack(k, b);
 		}
-		deadlocks(ts, ks, b);
+		List<Fiber> all = new ArrayList<>(ks);
+		for (PicoThread t : ts)
+			all.add(t.fiber);
+		for (List<Fiber> c : Deadlocks.among(all, Deadlocks.ANY))
+			circle(c, b);
 		PicoRuntime rt = PicoRuntime.main();
 		b.append(ts.size()).append(" pico threads; carriers: ").append(rt.carriers())
 			.append(", OS threads made for them: ").append(rt.osThreads())
@@ -163,75 +165,20 @@ public final class Dump {
 			b.append(", held by \"").append(name(owner)).append('"');
 	}
 
-	private static String name(Fiber f) {
+	static String name(Fiber f) {
 		PicoThread t = f.thread;
 		return t != null ? t.getName() : f.isForeign() ? f.asThread().getName()
 			: f.toString();
 	}
 
 	/** The object that the program knows: a lock, not the Room in which threads wait for it. */
-	private static Object of(Object blocker) {
+	static Object of(Object blocker) {
 		Object o = blocker instanceof Room ? ((Room) blocker).of() : null;
 		return o != null ? o : blocker;
 	}
 
-	private static Fiber owner(Object blocker) {
+	static Fiber owner(Object blocker) {
 		return blocker instanceof Room.Owned ? ((Room.Owned) blocker).owner() : null;
-	}
-
-	/* --- deadlocks --- */
-
-	/**
-	 * The fiber that must act before f can go on: the owner of what f waits for, or the thread
-	 * that f joins. Null: none.
-	 */
-	private static Fiber waitsFor(Fiber f) {
-		int s = f.state;
-		if (s != Fiber.PARKED && s != Fiber.STOPPING)
-			return null;
-		Waiter w = f.waiter;
-		/* A timeout ends the wait. */
-		if (w instanceof Timers.Entry && ((Timers.Entry) w).pending())
-			return null;
-		Object on = Monitors.awaited(w);
-		if (on != null)
-			/* A fiber in wait() does not wait for the owner before it was notified. */
-			return Monitors.isBlocked(f) ? Monitors.owner(on) : null;
-		if (f.waitKind == Fiber.W_JOIN) {
-			PicoThread t = PicoThread.joined(w);
-			return t != null ? t.fiber : null;
-		}
-		return f.waitKind == Fiber.W_PARK ? owner(f.blocker) : null;
-	}
-
-	/**
-	 * Reports each cycle of threads that wait for one another. A cycle is checked a second
-	 * time, because it may have dissolved meanwhile.
-	 */
-	private static void deadlocks(List<PicoThread> ts, List<KeptFiber> ks, StringBuilder b) {
-		Set<Fiber> seen = new HashSet<>();
-		List<Fiber> all = new ArrayList<>(ks);
-		for (PicoThread t : ts)
-			all.add(t.fiber);
-		for (Fiber f : all) {
-			List<Fiber> way = new ArrayList<>();
-			Fiber x = f;
-			while (x != null && !seen.contains(x) && !way.contains(x)) {
-				way.add(x);
-				x = waitsFor(x);
-			}
-			int from = x == null ? -1 : way.indexOf(x);
-			seen.addAll(way);
-			if (from >= 0 && stands(way.subList(from, way.size())))
-				circle(way.subList(from, way.size()), b);
-		}
-	}
-
-	private static boolean stands(List<Fiber> circle) {
-		for (int k = 0; k < circle.size(); k++)
-			if (waitsFor(circle.get(k)) != circle.get((k + 1) % circle.size()))
-				return false;
-		return true;
 	}
 
 	private static void circle(List<Fiber> fs, StringBuilder b) {

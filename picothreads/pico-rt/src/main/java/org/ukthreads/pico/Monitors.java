@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
@@ -768,20 +772,27 @@ public final class Monitors {
 	}
 
 	/** The monitors that f holds: object and count in turn. */
-	static java.util.List<Object> heldBy(Fiber f) {
-		java.util.List<Object> l = new java.util.ArrayList<>(0);
+	static List<Object> heldBy(Fiber f) {
+		return held(f).getOrDefault(f, new ArrayList<>(0));
+	}
+
+	/** The monitors that each fiber holds, as heldBy() returns them. by: only its; null: all. */
+	static Map<Fiber, List<Object>> held(Fiber by) {
+		Map<Fiber, List<Object>> all = new HashMap<>();
 		for (Stripe s : TABLE)
 			if (SLOTS.get(s.slot) != null)
 				synchronized (s) {
 					s.open();
 					for (Monitor b : s.buckets)
 						for (Monitor m = b; m != null; m = m.next)
-							if (m.owner == f) {
+							if (m.owner != null && (by == null || m.owner == by)) {
+								List<Object> l = all.computeIfAbsent(m.owner,
+									k -> new ArrayList<>(2));
 								l.add(m.key);
 								l.add(m.count);
 							}
 				}
-		return l;
+		return all;
 	}
 
 	/** Makes f, which does not run yet, the owner of o's monitor, which must be free. */
@@ -799,8 +810,8 @@ public final class Monitors {
 
 	/** Frees all monitors of f, which was to run and never will. */
 	static void disown(Fiber f) {
-		java.util.List<Fiber> next = new java.util.ArrayList<>(0);
-		java.util.List<Object> held = heldBy(f);
+		List<Fiber> next = new ArrayList<>(0);
+		List<Object> held = heldBy(f);
 		for (int i = 0; i < held.size(); i += 2) {
 			Object o = held.get(i);
 			int h = hash(o);

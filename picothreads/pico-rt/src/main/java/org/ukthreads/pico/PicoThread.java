@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /*
  * The java.lang.Thread of a translated program: the same type with another implementation.
@@ -37,6 +38,14 @@ public class PicoThread extends Thread {
 
 	private static final Set<PicoThread> LIVE = ConcurrentHashMap.newKeySet();
 	private static final AtomicInteger NON_DAEMON = new AtomicInteger();
+	/**
+	 * For ThreadBean: how many of LIVE are not virtual, how many of these have lived at once, and
+	 * how many were started. The thread that starts one counts it before it can run; the one
+	 * that ends discounts itself before `ended` is set.
+	 */
+	private static final AtomicInteger COUNT = new AtomicInteger();
+	private static final AtomicInteger PEAK = new AtomicInteger();
+	private static final AtomicLong STARTED = new AtomicLong();
 
 	private static final Code RUN_CODE = new Code(PicoThread.class,
 		"run\n()V\njava/lang/Runnable\n\nM\t0\t1\t0\nS\t0\ti\t2\t0\t1") {
@@ -203,7 +212,9 @@ public class PicoThread extends Thread {
 	public void start() {
 		if (fiber.state != Fiber.NEW)
 			throw new IllegalThreadStateException();
-		LIVE.add(this);
+		/* Another thread may start it at the same time. */
+		if (!enlist())
+			throw new IllegalThreadStateException();
 		if (!isDaemon() && NON_DAEMON.getAndIncrement() == 0)
 			Keeper.hold();
 		boolean ok = false;
@@ -211,9 +222,49 @@ public class PicoThread extends Thread {
 			fiber.start();
 			ok = true;
 		} finally {
-			if (!ok)
-				LIVE.remove(this);
+			if (!ok && delist() && !virtual)
+				STARTED.decrementAndGet();
 		}
+	}
+
+	/** False: another thread starts it, too. */
+	private boolean enlist() {
+		if (!LIVE.add(this))
+			return false;
+		if (virtual)
+			return true;
+		STARTED.incrementAndGet();
+		int n = COUNT.incrementAndGet();
+		for (int p; n > (p = PEAK.get()) && !PEAK.compareAndSet(p, n);) {
+			/* Another thread has set the peak meanwhile. */
+		}
+		return true;
+	}
+
+	private boolean delist() {
+		if (!LIVE.remove(this))
+			return false;
+		if (!virtual)
+			COUNT.decrementAndGet();
+		return true;
+	}
+
+	/* The numbers of the threads that are not virtual. */
+
+	static int count() {
+		return COUNT.get();
+	}
+
+	static int peak() {
+		return PEAK.get();
+	}
+
+	static void resetPeak() {
+		PEAK.set(COUNT.get());
+	}
+
+	static long started() {
+		return STARTED.get();
 	}
 
 	/** Also called by subclasses, from anywhere, and by programs that do not start the thread. */
@@ -244,7 +295,7 @@ public class PicoThread extends Thread {
 		}
 		/* Before `ended` is set: a thread that sees its end must not find it in its group any
 		 * more. */
-		LIVE.remove(this);
+		delist();
 		leave();
 		synchronized (joiners) {
 			ended = true;
@@ -360,6 +411,11 @@ public class PicoThread extends Thread {
 
 	@Override
 	public Thread.State getState() {
+		return seenState();
+	}
+
+	/** The same. The program cannot override it. */
+	final State seenState() {
 		State s = ended ? State.TERMINATED : state(fiber);
 		return (s == State.WAITING || s == State.TIMED_WAITING) && !virtual
 			&& fiber.isAtDevice() ? State.RUNNABLE : s;
@@ -411,7 +467,7 @@ public class PicoThread extends Thread {
 	 */
 	static void forget(PicoRuntime rt) {
 		for (PicoThread t : LIVE)
-			if (t.fiber.rt == rt && LIVE.remove(t) && !t.isDaemon()
+			if (t.fiber.rt == rt && t.delist() && !t.isDaemon()
 					&& NON_DAEMON.decrementAndGet() == 0)
 				Keeper.release();
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
+import java.util.concurrent.atomic.AtomicLong;
+
 /**
  * A thread of the JVM that the runtime made for itself. Programs do not see these threads. A
  * program that waits until no other thread is left (Thread.activeCount), looks for threads that
@@ -17,6 +19,19 @@ class RuntimeThread extends Thread {
 
 	static void host(Thread t) {
 		host = t;
+	}
+
+	/** How many of these threads, and of their hosts, were started. */
+	private static final AtomicLong STARTED = new AtomicLong();
+
+	@Override
+	public void start() {
+		super.start();
+		STARTED.incrementAndGet();
+	}
+
+	static long started() {
+		return STARTED.get() + (host != null ? 1 : 0);
 	}
 
 	/** True: t is a thread of the program or of the JVM itself. */

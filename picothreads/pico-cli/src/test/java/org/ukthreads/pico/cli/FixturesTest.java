@@ -26,6 +26,7 @@ import org.ukthreads.fixtures.JdkLocked;
 import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
+import org.ukthreads.fixtures.Managed;
 import org.ukthreads.fixtures.Merges;
 import org.ukthreads.fixtures.Modern;
 import org.ukthreads.fixtures.Nested;
@@ -106,6 +107,11 @@ final class FixturesTest {
 			Files.copy(Paths.get(Chain.class.getResource(f).toURI()),
 				p.resolve("org/ukthreads/fixtures/far").resolve(f));
 		same(p, Hidden.class, 1, 3);
+	}
+
+	@Test
+	void the_thread_bean_knows_the_threads_of_the_program() throws Exception {
+		same(Managed.class, 1, 3);
 	}
 
 	@Test
