@@ -28,6 +28,7 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.ukthreads.pico.Dump;
+import org.ukthreads.pico.Jstack;
 import org.ukthreads.pico.ForkJoins;
 import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.Dynamic;
@@ -191,10 +192,12 @@ public final class Agent {
 		}
 	}
 
-	/** Writes a dump. `pico dump` loads the agent into a running JVM for it. */
+	/** Writes a dump. `pico dump` and `pico jstack` load the agent into a running JVM for it. */
 	public static void agentmain(String args, Instrumentation inst) throws IOException {
-		if (args.startsWith("dump="))
-			Files.write(Paths.get(args.substring(5)),
-				Dump.all().getBytes(StandardCharsets.UTF_8));
+		int k = args.indexOf('=');
+		String what = args.substring(0, Math.max(k, 0));
+		if (what.equals("dump") || what.equals("jstack"))
+			Files.write(Paths.get(args.substring(k + 1)), (what.equals("dump") ? Dump.all()
+				: Jstack.all()).getBytes(StandardCharsets.UTF_8));
 	}
 }

@@ -41,6 +41,7 @@ public final class Main {
 		"pico sim [-cp PATH] [--seeds N] MAIN [ARG...]             looks for a seed that fails",
 		"pico sim [-cp PATH] --replay TOKEN MAIN [ARG...]          repeats a run",
 		"pico dump PID                                             shows parked threads and locals",
+		"pico jstack PID                                           shows all threads, as jstack does",
 		"pico durable ls|show|cancel|resume|drop|check ...         acts on durable threads",
 		"pico cache [show|clear|dir]                               stored translations",
 		"pico piranha URL...                                       runs the crawler",
@@ -113,7 +114,8 @@ public final class Main {
 			Durables.run(rest);
 			break;
 		case "dump":
-			Dumper.dump(rest);
+		case "jstack":
+			Dumper.dump(args[0], rest);
 			break;
 		case "cache":
 			Cache.command(rest);
