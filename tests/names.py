@@ -10,6 +10,7 @@
    docs/ARCHITECTURE.md that a comment cites.
 4. Prose: no sentence of a comment or document begins with "Who", unless it is a question or a
    heading. The subjects of the last commits have at most 72 characters.
+5. picothreads/docs/PROPERTIES.md has each property that the JVM part reads, and no other.
 """
 import os
 import re
@@ -176,6 +177,15 @@ def subjects(errors):
                if len(s) > 72]
 
 
+def properties(t, errors):
+    page = "picothreads/docs/PROPERTIES.md"
+    listed = re.findall(r"^\| `(pico\.[\w.]+)`", t.docs[page], re.M)
+    read = {name for f, text in t.files.items() if text and f.startswith("picothreads/")
+            for name in re.findall(r"""get(?:Property|Integer|Long|Boolean)\(\s*"(pico\.[\w.]+)""", text)}
+    errors += ["%s: nothing reads %s" % (page, n) for n in listed if n not in read]
+    errors += ["%s: no line for %s" % (page, n) for n in sorted(read - set(listed))]
+
+
 def main():
     t, errors = Tree(), []
     documents(t, errors)
@@ -184,6 +194,7 @@ def main():
     laws(t, errors)
     sentences(t, errors)
     subjects(errors)
+    properties(t, errors)
     for e in errors:
         print(e)
     if not errors:

@@ -18,7 +18,7 @@ public final class Blocking {
 	private static final MethodRef INTERRUPTIBLY = MethodRef.primitive(Blocking.class,
 		"interruptibly", "(Ljava/util/concurrent/Callable;)Ljava/lang/Object;");
 	private static final ThreadPoolExecutor HELPERS = new ThreadPoolExecutor(0,
-		Integer.getInteger("pico.helpers", 256), 5, TimeUnit.SECONDS,
+		256, 5, TimeUnit.SECONDS,
 		new SynchronousQueue<>(), r -> new RuntimeThread(r, "pico-helper", 0, true),
 		(r, e) -> new RuntimeThread(r, "pico-helper-extra", 0, true).start());
 

@@ -12,9 +12,14 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class Chaos {
 	private static final MethodRef POINT = MethodRef.primitive(Chaos.class, "point", "()V");
 	/** Suspends at one point in this many; 0: never. */
-	private static volatile int every = Integer.getInteger("pico.chaos", 0);
-	private static long seed = Long.getLong("pico.chaos.seed", 1);
+	private static volatile int every;
+	private static long seed = 1;
 	private static final AtomicLong SUSPENDED = new AtomicLong();
+
+	static {
+		String[] told = System.getProperty("pico.chaos", "0").split(":");
+		set(Integer.parseInt(told[0]), told.length > 1 ? Long.parseLong(told[1]) : 1);
+	}
 
 	private Chaos() {}
 

@@ -24,8 +24,8 @@ final class Walk {
 		}
 	}
 
-	/** Null: there is no SecurityManager. With -Dpico.walker=true it is as if there were none. */
-	private static final Stack STACK = Boolean.getBoolean("pico.walker") ? null : context();
+	/** Null: there is no SecurityManager. */
+	private static final Stack STACK = context();
 
 	private static Stack context() {
 		try {

@@ -30,10 +30,10 @@ import java.util.concurrent.locks.LockSupport;
  * switch.
  */
 final class Watch implements Runnable {
-	/** Time in the same slice before anything is done, ms; 0: never. */
-	private static final int STUCK = Integer.getInteger("pico.stuck", 5);
-	/** The same for a thread that computes, ms; 0: never. */
-	private static final int HOG = Integer.getInteger("pico.hog", 10);
+	/** Time in the same slice before anything is done, ms. */
+	private static final int STUCK = 5;
+	/** The same for a thread that computes, ms. */
+	private static final int HOG = 10;
 	/** Time between two looks while a crowd gets stuck, ns, and their number. */
 	private static final long QUICK = 100_000;
 	private static final int QUICK_LOOKS = 100;
@@ -146,7 +146,7 @@ final class Watch implements Runnable {
 			if (t.stat == null || others < PROCESSORS)
 				stack = t.getStackTrace();
 			hogs = stack == null || stack.length == 0 || !stack[0].isNativeMethod();
-			if (hogs && (HOG == 0 || ms < HOG * (1L + others / HOGS)))
+			if (hogs && ms < HOG * (1L + others / HOGS))
 				return;
 		}
 		if (t.slices == n && rt.take(t, hogs)) {

@@ -232,12 +232,11 @@ final class Arguments {
 	 */
 	List<String> words() throws IOException {
 		List<String> w = new ArrayList<>();
-		if (Boolean.getBoolean("pico.chaos.translate"))
+		if (System.getProperty("pico.chaos") != null)
 			w.add("chaos");
 		if (verify)
 			w.add("verify");
 		w.add("hot " + System.getProperty("pico.hot", "direct"));
-		w.add("budget " + System.getProperty("pico.analysis", ""));
 		if (hot != null)
 			w.add("hot " + (Files.exists(Paths.get(hot)) ? Files.readString(Paths.get(hot))
 				: hot));
@@ -251,7 +250,7 @@ final class Arguments {
 
 	Translator.Options options() throws IOException {
 		Translator.Options o = new Translator.Options();
-		o.chaos = Boolean.getBoolean("pico.chaos.translate");
+		o.chaos = System.getProperty("pico.chaos") != null;
 		o.verify = verify;
 		if (hot != null)
 			try {

@@ -51,7 +51,7 @@ final class Cache {
 
 	/** Returns null if the cache is switched off. */
 	static Cache open() {
-		String dir = setting("pico.cache", "PICO_CACHE");
+		String dir = System.getProperty("pico.cache", variable("PICO_CACHE"));
 		if ("off".equals(dir))
 			return null;
 		if (dir == null) {
@@ -61,7 +61,7 @@ final class Cache {
 				: (home != null && home.startsWith("/") ? home
 				: System.getProperty("user.home")) + "/.cache/pico";
 		}
-		String mb = setting("pico.cache.mb", "PICO_CACHE_MB");
+		String mb = variable("PICO_CACHE_MB");
 		long limit = 1024;
 		if (mb != null)
 			try {
@@ -72,10 +72,8 @@ final class Cache {
 		return new Cache(Paths.get(dir), limit << 20);
 	}
 
-	private static String setting(String property, String variable) {
-		String s = System.getProperty(property);
-		if (s == null)
-			s = System.getenv(variable);
+	private static String variable(String name) {
+		String s = System.getenv(name);
 		return s == null || s.isEmpty() ? null : s;
 	}
 

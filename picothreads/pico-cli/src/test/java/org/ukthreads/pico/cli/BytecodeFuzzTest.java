@@ -11,14 +11,14 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Random class files, translated with suspension at random method entries, print what the originals
- * print. -Dpico.fuzz=N is their number and -Dpico.fuzz.seed the first seed. A failure names its
- * seed and stores the class file in the folder -Dpico.fuzz.keep.
+ * print. -Dpico.fuzz=N:SEED is their number and the first seed. A failure names its seed and
+ * leaves the class file in target.
  */
 final class BytecodeFuzzTest {
 	@Test
 	void random_class_files_print_the_same(@TempDir Path dir) throws Exception {
-		int n = 2 * Integer.getInteger("pico.fuzz", 60);
-		long first = Long.getLong("pico.fuzz.seed", 1);
+		int n = 2 * (int) FuzzTest.told(0, 60);
+		long first = FuzzTest.told(1, 1);
 		System.out.println("bytecode fuzz: seeds " + first + " to " + (first + n - 1));
 		for (long seed = first; seed < first + n; seed++) {
 			Path at = dir.resolve("b" + seed);
@@ -26,11 +26,9 @@ final class BytecodeFuzzTest {
 			try {
 				one(at, seed);
 			} catch (Throwable e) {
-				String keep = System.getProperty("pico.fuzz.keep");
-				if (keep != null)
-					Files.copy(at.resolve("Bytes" + seed + ".class"),
-						Path.of(keep, "Bytes" + seed + ".class"),
-						java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+				Files.copy(at.resolve("Bytes" + seed + ".class"),
+					Path.of("target", "Bytes" + seed + ".class"),
+					java.nio.file.StandardCopyOption.REPLACE_EXISTING);
 				throw new AssertionError("seed " + seed + ": " + e, e);
 			}
 		}

@@ -9,14 +9,21 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Random programs, translated with suspension at random method entries, print what the originals
- * print. -Dpico.fuzz=N is their number and -Dpico.fuzz.seed the first seed. A failure names its
- * seed and shows the source.
+ * print. -Dpico.fuzz=N:SEED is their number and the first seed. A failure names its seed and
+ * shows the source.
  */
 final class FuzzTest {
+	/** The number (0) or the first seed (1) of -Dpico.fuzz=N:SEED. */
+	static long told(int part, long otherwise) {
+		String[] told = System.getProperty("pico.fuzz", "").split(":");
+		return told.length > part && !told[part].isEmpty() ? Long.parseLong(told[part])
+			: otherwise;
+	}
+
 	@Test
 	void random_programs_print_the_same(@TempDir Path dir) throws Exception {
-		int n = Integer.getInteger("pico.fuzz", 60);
-		long first = Long.getLong("pico.fuzz.seed", 1);
+		long n = told(0, 60);
+		long first = told(1, 1);
 		for (long seed = first; seed < first + n; seed++)
 			one(dir.resolve("p" + seed), seed);
 	}

@@ -93,7 +93,7 @@ final class JdksTest {
 			for (Path java : turn(javas)) {
 				assertEquals(want, sorted(run(java, out, main)), java + " " + name);
 				assertEquals(want, sorted(run(java, out, main, "-Dpico.crowd=-1",
-					"-Dpico.chaos.translate=true", "-Dpico.chaos=3")),
+					"-Dpico.chaos=3")),
 					java + " " + name + ", all frames packed");
 			}
 		}

@@ -21,8 +21,7 @@ final class KilledTest {
 
 	@Test
 	void no_committed_step_is_lost() throws Exception {
-		Kills k = new Kills(dir, Long.getLong("pico.seed", System.nanoTime()), false,
-			null);
+		Kills k = new Kills(dir, System.nanoTime(), false, null);
 		int rounds = Integer.getInteger("pico.kills", 8);
 		for (int n = 0; n < rounds; n++)
 			k.round();

@@ -24,6 +24,7 @@ final class Kills {
 	private long startNanos = 300_000_000;
 	int early;
 	final long seed;
+	private final String url;
 	final Path log;
 	final Path out;
 	private final Map<String, Long> sums = new HashMap<>();
@@ -43,8 +44,7 @@ final class Kills {
 		Path jar = Children.jar(classes, dir.resolve("all.jar"));
 		options.addAll(List.of("-cp", url == null ? jar.toString()
 			: jar + File.pathSeparator + Children.drivers()));
-		if (url != null)
-			options.add("-Dpico.store=" + url);
+		this.url = url;
 		out = dir.resolve("printed");
 		if (archive && url == null)
 			archive(dir);
@@ -70,7 +70,8 @@ final class Kills {
 
 	Process start(int steps) throws Exception {
 		return Children.run(Children.home(), options, out, Killed.class.getName(),
-			log.getParent().toString(), "" + THREADS, "" + steps);
+			log.getParent().toString(), "" + THREADS, "" + steps, "300000",
+			url == null ? "" : url);
 	}
 
 	/** Waits until the process has logged its first line. */
@@ -142,8 +143,8 @@ final class Kills {
 
 	/** Arguments: rounds, folder, and the URL of a database. */
 	public static void main(String[] args) throws Exception {
-		Kills k = new Kills(Paths.get(args[1]), Long.getLong("pico.seed", System.nanoTime()),
-			true, args.length > 2 ? args[2] : null);
+		Kills k = new Kills(Paths.get(args[1]), System.nanoTime(), true,
+			args.length > 2 ? args[2] : null);
 		int rounds = Integer.parseInt(args[0]);
 		long start = System.nanoTime();
 		for (int n = 1; n <= rounds; n++) {

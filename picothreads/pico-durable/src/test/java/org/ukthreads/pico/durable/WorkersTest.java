@@ -485,8 +485,8 @@ final class WorkersTest {
 		Seal.rotate(Files.write(dir.resolve("key"), new byte[32]));
 		Path out = dir.resolve("printed");
 		int threads = 6;
-		int steps = Integer.getInteger("pico.steps", 30);
-		Random random = new Random(Long.getLong("pico.seed", System.nanoTime()));
+		int steps = 30;
+		Random random = new Random();
 		List<Process> workers = new ArrayList<>();
 		try (Connection db = DriverManager.getConnection(url)) {
 			ledger(db);

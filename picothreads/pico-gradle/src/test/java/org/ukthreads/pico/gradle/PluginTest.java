@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Builds and runs a project with Gradle (-Dpico.gradle, or the one of the PATH) and checks when
+ * Builds and runs a project with the Gradle of the PATH and checks when
  * it is translated again.
  */
 final class PluginTest {
@@ -30,9 +30,8 @@ final class PluginTest {
 	private Path project;
 
 	private static String gradle() {
-		String path = System.getProperty("pico.gradle", System.getenv("PATH"));
-		return Arrays.stream(path.split(File.pathSeparator))
-			.map(p -> p.endsWith("gradle") ? p : p + "/gradle")
+		return Arrays.stream(System.getenv("PATH").split(File.pathSeparator))
+			.map(p -> p + "/gradle")
 			.filter(p -> Files.isExecutable(Paths.get(p))).findFirst().orElse(null);
 	}
 
@@ -58,7 +57,7 @@ final class PluginTest {
 
 	private String gradle(String... tasks) throws Exception {
 		String gradle = gradle();
-		assumeTrue(gradle != null, "no Gradle: set -Dpico.gradle");
+		assumeTrue(gradle != null, "no Gradle");
 		List<String> c = new ArrayList<>(List.of(gradle, "--offline", "--no-daemon",
 			"--console=plain", "--stacktrace", "-g", dir.resolve("home").toString(),
 			"-Pplugin=" + path("pico-gradle.target|/pico-(translate|rt)|/asm-"),

@@ -47,7 +47,7 @@ final class PicoSimExtensionTest {
 	@Test
 	void a_loop_without_an_end_is_found_and_named() {
 		SimFailure f = assertThrows(SimFailure.class, () -> run("does_not_come_back"));
-		System.setProperty("pico.test.enough", "1");
+		System.setProperty("enough", "1");
 		assertTrue(f.getCause() instanceof Sim.StuckException, f.toString());
 		assertTrue(f.getMessage().contains("no step for 3 s")
 			&& f.getMessage().contains("again: @PicoSim(replay = \"1\")"), f.getMessage());

@@ -22,11 +22,11 @@ import org.ukthreads.pico.Transport;
  *   dnsjava, asynchronously            --> the fiber parks; positive answers are cached
  *   no server could be asked           --> the system's resolver, on a helper thread
  *
- * -Dpico.net.dns=system leaves dnsjava out; -Dpico.net.dns.servers=ADDRESS:PORT,...
- * names the servers; -Djdk.net.hosts.file=FILE as in the JDK.
+ * -Dpico.dns=system leaves dnsjava out, -Dpico.dns=ADDRESS:PORT,... names the servers;
+ * -Djdk.net.hosts.file=FILE as in the JDK.
  */
 public final class Dns {
-	private static final boolean SYSTEM = "system".equals(System.getProperty("pico.net.dns"));
+	private static final boolean SYSTEM = "system".equals(System.getProperty("pico.dns"));
 
 	private Dns() {}
 

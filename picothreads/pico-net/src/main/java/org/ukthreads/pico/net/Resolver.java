@@ -46,7 +46,7 @@ final class Resolver {
 		 */
 		private static List<org.xbill.DNS.Resolver> servers() {
 			List<InetSocketAddress> at = new ArrayList<>();
-			String named = System.getProperty("pico.net.dns.servers");
+			String named = System.getProperty("pico.dns");
 			if (named == null)
 				at.addAll(ResolverConfig.getCurrentConfig().servers());
 			else

@@ -127,7 +127,7 @@ final class DnsTest {
 			+ "127.0.0.7 filed.test # file\n127.300.0.1 no.test\n");
 		return Children.run(Paths.get(System.getProperty("java.home")), pico, List.of(
 			"-Dpico.carriers=" + carriers, "-Djdk.net.hosts.file=" + hosts,
-			"-Dpico.net.dns.servers=127.0.0.1:" + socket.getLocalPort()), "Names", "" + LATE);
+			"-Dpico.dns=127.0.0.1:" + socket.getLocalPort()), "Names", "" + LATE);
 	}
 
 	private static final String WANT = String.join("\n", "== Names",

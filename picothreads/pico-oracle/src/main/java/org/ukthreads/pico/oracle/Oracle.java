@@ -220,7 +220,7 @@ public final class Oracle {
 			.redirectOutput(log.toFile()).start();
 		Run r = new Run();
 		try {
-			if (!p.waitFor(Long.getLong("pico.oracle.minutes", 20), TimeUnit.MINUTES))
+			if (!p.waitFor(20, TimeUnit.MINUTES))
 				r.failure = "time limit reached, see " + log;
 			else if (p.exitValue() != 0)
 				r.failure = "exit " + p.exitValue() + ", see " + log;
@@ -231,13 +231,6 @@ public final class Oracle {
 		if (r.failure.isEmpty() && !r.counts.containsKey("lost"))
 			r.failure = "output incomplete, see " + log;
 		return r;
-	}
-
-	/** The original's outcome in an earlier run, from its work folder, or null. */
-	public Run earlier(Path folder) throws IOException {
-		Run r = new Run();
-		read(folder.resolve(artifact).resolve("plain.out"), r);
-		return r.counts.containsKey("lost") ? r : null;
 	}
 
 	private static void read(Path out, Run r) throws IOException {

@@ -12,10 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.FutureTask;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -28,16 +24,14 @@ import org.junit.jupiter.api.TestFactory;
  * translation: undisturbed, with forced suspensions, and with each suspension followed by a load of
  * what was saved.
  *
- * <p>-Dpico.oracle=full (all) or none; -Dpico.oracle.only=commons-io; -Dpico.oracle.seed=N;
- * -Dpico.oracle.every=N: one method entry in N suspends; -Dpico.oracle.modes=pico,chaos;
- * -Dpico.turn=N: one of the modes; -Dpico.oracle.jvms=N: libraries at the same time;
- * -Dpico.oracle.plain=FOLDER: the original's outcome from the work folder of another run.
+ * <p>-Dpico.oracle=full (all) or none; -Dpico.oracle.only=LIBRARY,LIBRARY/CLASSES (a pattern);
+ * -Dpico.oracle.modes=pico,chaos; -Dpico.turn=N: one of the modes.
  */
 final class OracleTest {
-	private static final Path WORK = Paths.get(System.getProperty("pico.oracle.work",
-		"target/oracle"));
-	private static final long SEED = Long.getLong("pico.oracle.seed", 20260101);
-	private static final int EVERY = Integer.getInteger("pico.oracle.every", 7);
+	private static final Path WORK = Paths.get("target/oracle").toAbsolutePath();
+	private static final long SEED = 20260101;
+	/** One method entry in this many suspends. */
+	private static final int EVERY = 7;
 
 	private static final List<String> MODES = modes(System.getProperty("pico.oracle.modes",
 		"pico,chaos,reload").split(","), Integer.getInteger("pico.turn"));
@@ -61,41 +55,22 @@ final class OracleTest {
 			m.put("commons-codec", ".*\\.(binary|net|language)\\.[^.]*");
 		}
 		String only = System.getProperty("pico.oracle.only");
-		if (only != null)
-			m.keySet().retainAll(List.of(only.split(",")));
-		String classes = System.getProperty("pico.oracle.classes");
-		if (classes != null)
-			m.replaceAll((k, v) -> classes);
+		if (only == null)
+			return m;
+		String[] part = only.split("/", 2);
+		m.keySet().retainAll(List.of(part[0].split(",")));
+		if (part.length > 1)
+			m.replaceAll((k, v) -> part[1]);
 		return m;
 	}
 
 	@TestFactory
 	Stream<DynamicTest> same_outcome_translated() {
-		ExecutorService some = Executors.newFixedThreadPool(Integer.getInteger(
-			"pico.oracle.jvms", 1), r -> {
-			Thread t = new Thread(r);
-			t.setDaemon(true);
-			return t;
-		});
 		List<DynamicTest> tests = new ArrayList<>();
 		libraries().forEach((name, classes) -> {
-			List<FutureTask<Void>> modes = new ArrayList<>();
 			Library l = new Library(name, classes);
-			for (String mode : MODES) {
-				FutureTask<Void> t = new FutureTask<>(() -> {
-					l.run(mode);
-					return null;
-				});
-				modes.add(t);
-				tests.add(DynamicTest.dynamicTest(name + " " + mode, () -> {
-					try {
-						t.get();
-					} catch (ExecutionException e) {
-						throw e.getCause();
-					}
-				}));
-			}
-			some.execute(() -> modes.forEach(Runnable::run));
+			for (String mode : MODES)
+				tests.add(DynamicTest.dynamicTest(name + " " + mode, () -> l.run(mode)));
 		});
 		return tests.stream();
 	}
@@ -116,15 +91,9 @@ final class OracleTest {
 			if (oracle == null)
 				oracle = new Oracle(name, classes, WORK);
 			if (plain == null)
-				plain = original(oracle);
+				plain = oracle.run("plain", 0, 0, null);
 			parity(name, oracle, plain, mode);
 		}
-	}
-
-	private static Oracle.Run original(Oracle o) throws Exception {
-		String folder = System.getProperty("pico.oracle.plain");
-		Oracle.Run r = folder == null ? null : o.earlier(Paths.get(folder));
-		return r != null ? r : o.run("plain", 0, 0, null);
 	}
 
 	private static void parity(String name, Oracle o, Oracle.Run plain, String mode)

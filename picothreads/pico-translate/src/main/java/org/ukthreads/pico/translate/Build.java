@@ -41,7 +41,7 @@ public final class Build {
 		Translator.Options o = new Translator.Options();
 		o.library = true;
 		o.verify = true;
-		System.out.print(inPlace(dir, path, o).text(Boolean.getBoolean("pico.details")));
+		System.out.print(inPlace(dir, path, o).text(false));
 	}
 
 	private static final String RUNTIME = "org/ukthreads/pico/PicoThread.class";

@@ -72,9 +72,9 @@ public final class Translator {
 		/** More replacement rules. */
 		public final List<String> rules = new ArrayList<>();
 		/** Most steps of the analysis. Beyond them a receiver may be of any class that fits. */
-		public long budget = Long.getLong("pico.analysis", 600) * 1_000_000;
+		public long budget = 600_000_000;
 		/** Threads that write classes; the result is the same. */
-		public int threads = Workers.count();
+		public int threads = Runtime.getRuntime().availableProcessors();
 		/** Called with the progress, as text. */
 		public Consumer<String> progress = s -> {};
 	}

@@ -29,12 +29,6 @@ public final class Workers {
 
 	private Workers() {}
 
-	/** N of -Dpico.threads=N; else the number of processors. */
-	public static int count() {
-		return Math.max(1, Integer.getInteger("pico.threads",
-			Runtime.getRuntime().availableProcessors()));
-	}
-
 	/**
 	 * Calls make for each item on the workers, and take with each result. An exception of make is
 	 * thrown when it is that item's turn. When this returns or throws, no worker runs any more.
