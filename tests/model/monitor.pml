@@ -8,6 +8,9 @@
  * time-out. The third enters object 2 and then object 1. Monitors are reused: each
  * fiber keeps a free one, the stripe another.
  *
+ * A fiber that waits to enter may be on an OS thread that blocks. It is not made the
+ * owner, but tries again, as the first in the queue.
+ *
  * Memory: the slot is volatile; the stripe's fields are under its lock. The fields of a
  * single Monitor are written before it is put into the slot. `owner` and `key` are read
  * without a lock only to compare them with the reader's own values, which no other
@@ -16,7 +19,8 @@
  * Checked: at most one fiber at a time is in each object, and it is the owner; at the
  * end the slot is empty; no fiber waits for ever (an invalid end state).
  *
- * Must fail: -DNO_TAKE_IN -DEXIT_BY_STORE -DEARLY_NULL -DFORGET_WAITERS -DREAD_EARLY */
+ * Must fail: -DNO_TAKE_IN -DEXIT_BY_STORE -DEARLY_NULL -DFORGET_WAITERS -DREAD_EARLY
+ * -DFORGET_QUEUE -DNO_WAKE */
 #define F 3             /* fibers; their ids are 1..F */
 #define M 6             /* Monitors: 1..M */
 #define STRIPE 7        /* the slot: 0, a Monitor, or STRIPE */
@@ -35,6 +39,8 @@ bool waits[F + 1];      /* is in the wait set of object 1 */
 bool claimed[F + 1];    /* the wait has been claimed, to end it */
 byte holds[F + 1];      /* Node.count */
 bool go[F + 1];         /* woken */
+bool blocked[F + 1];    /* its OS thread blocks to enter */
+bool retries[F + 1];      /* woken to try again */
 byte in[3];             /* ghost: fibers in each object */
 bool flag;
 byte ended;
@@ -122,8 +128,8 @@ inline drop(m)
 		fi
 	}
 	if
-	:: key[m] == 1 -> waits[1] = false; waits[2] = false; waits[3] = false
-	:: else
+	:: key[m] == 1 -> assert(len(entry1) == 0); waits[1] = false; waits[2] = false; waits[3] = false
+	:: else -> assert(len(entry2) == 0)
 	fi;
 	clear(m);
 	atomic {
@@ -146,18 +152,33 @@ inline release(k, m, w)
 	:: k == 2 && empty(entry2)
 	fi;
 	if
-	:: w != 0 -> atomic { owner[m] = w; count[m] = holds[w] }
+	:: w != 0 && !blocked[w] -> atomic { owner[m] = w; count[m] = holds[w] }
 	:: else ->
-		atomic { owner[m] = 0; count[m] = 0 }
+		atomic {
+			owner[m] = 0; count[m] = 0;
+			if
+			:: w != 0 -> retries[w] = true
+			:: else
+			fi
+		}
 #ifdef FORGET_WAITERS
 		drop(m)
 #else
 		if
 		:: k == 1 && (waits[1] || waits[2] || waits[3])
+#ifndef FORGET_QUEUE
+		:: k == 1 && len(entry1) > 0 || k == 2 && len(entry2) > 0
+#endif
 		:: else -> drop(m)
 		fi
 #endif
+	fi;
+#ifdef NO_WAKE
+	if
+	:: w != 0 && retries[w] -> w = 0
+	:: else
 	fi
+#endif
 }
 
 inline wake(w)
@@ -177,6 +198,20 @@ inline await()
 inline held(k, yes)
 {
 	yes = (there != 0 && there != STRIPE && owner[there] == f && key[there] == k)
+}
+
+/* Puts f before the others in the queue. */
+inline first(q)
+{
+	atomic {
+		x = len(q);
+		q!f;
+		do
+		:: x > 0 -> q?s; q!s; x--
+		:: x == 0 -> break
+		od;
+		s = 0
+	}
 }
 
 inline enter(k)
@@ -204,25 +239,40 @@ inline enter(k)
 	:: yes -> goto entered
 	:: else
 	fi;
-	acquire();
-	find(k, m);
-	if
-	:: m == 0 -> make(k, m)
-	:: else
-	fi;
-	if
-	:: owner[m] == 0 -> owner[m] = f; count[m] = 1; lock = false
-	:: owner[m] == f -> count[m] = count[m] + 1; lock = false
-	:: else ->
+	do
+	:: acquire();
+		find(k, m);
+		if
+		:: m == 0 -> make(k, m)
+		:: else
+		fi;
+		if
+		:: owner[m] == 0 -> owner[m] = f; count[m] = 1; lock = false; break
+		:: owner[m] == f -> count[m] = count[m] + 1; lock = false; break
+		:: else
+		fi;
 		holds[f] = 1;
 		if
-		:: k == 1 -> entry1!f
-		:: k == 2 -> entry2!f
+		:: k == 1 && retries[f] -> first(entry1)
+		:: k == 1 && !retries[f] -> entry1!f
+		:: k == 2 && retries[f] -> first(entry2)
+		:: k == 2 && !retries[f] -> entry2!f
 		fi;
+		retries[f] = false;
 		lock = false;
-		await()
-	fi;
+		if
+		:: blocked[f] = true
+		:: true
+		fi;
+		await();
+		blocked[f] = false;
+		if
+		:: retries[f]
+		:: else -> break
+		fi
+	od;
 entered:
+	retries[f] = false;
 	atomic { m = 0; there = 0; s = 0; x = 0; yes = false }
 }
 

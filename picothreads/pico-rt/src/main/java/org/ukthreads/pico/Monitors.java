@@ -32,7 +32,10 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  *
  * Ownership is handed over and not raced for: the thread that wakes a waiter has already made
  * the waiter the owner. So a waiter has nothing to do after it wakes, and enter and wait can be
- * leaf primitives without a frame. Model: tests/model/monitor.pml.
+ * leaf primitives without a frame. An OS thread that blocks to enter (the fiber is pinned, or
+ * foreign) is different: it takes long to wake, and all others that come meanwhile would wait.
+ * It finds the monitor free, or tries again as the first in the queue. While a monitor is free
+ * and its queue is not empty, such a thread is on its way. Model: tests/model/monitor.pml.
  *
  * Stack overflow: a thread ensures that there is enough stack before it takes the stripe, and
  * fails before it has changed anything. But exit() must not fail, because compiled code for
@@ -41,8 +44,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  * suspension or end, or by its next call here that has more stack. Until then there is one hold
  * too many.
  *
- * Rejected: a field in every class (JDK objects have none), barging (needs a retry loop, that
- * is, a frame), a weak map (an idle object must cost nothing).
+ * Rejected: a field in every class (JDK objects have none), barging of fibers (needs a retry
+ * loop, that is, a frame), a weak map (an idle object must cost nothing).
  */
 @Internal
 public final class Monitors {
@@ -179,13 +182,14 @@ public final class Monitors {
 			count = 0;
 		}
 
-		void queue(Node n) {
-			n.next = null;
-			if (entryTail == null)
+		void queue(Node n, boolean first) {
+			n.next = first ? entryHead : null;
+			if (entryTail == null || first)
 				entryHead = n;
 			else
 				entryTail.next = n;
-			entryTail = n;
+			if (n.next == null)
+				entryTail = n;
 		}
 	}
 
@@ -199,6 +203,8 @@ public final class Monitors {
 		 * read without.
 		 */
 		volatile boolean wants;
+		/** It was woken to try again, and not given the monitor. Written by the waker. */
+		boolean again;
 		Node next;
 
 		Node(Fiber f, Object key, int count) {
@@ -317,25 +323,33 @@ public final class Monitors {
 	private static void enter(Object o, int h, Context x, Fiber f, MethodRef as) {
 		ready(x, f);
 		Stripe s = stripe(h);
-		synchronized (s) {
-			Monitor m = s.find(o, h);
-			if (m == null)
-				m = s.make(o, h);
-			if (m.owner == null) {
-				m.owner = f;
-				m.count = 1;
-				return;
+		Node n = null;
+		do {
+			synchronized (s) {
+				Monitor m = s.find(o, h);
+				if (m == null)
+					m = s.make(o, h);
+				if (m.owner == null) {
+					m.owner = f;
+					m.count = 1;
+					return;
+				}
+				if (m.owner == f) {
+					m.count++;
+					return;
+				}
+				/* No memory is needed to try again: others may wait for this thread. */
+				boolean again = n != null;
+				if (again)
+					n.ticket = f.nextTicket();
+				else
+					n = new Node(f, o, 1);
+				f.begin(Fiber.W_ENTER, n);
+				m.queue(n, again);
 			}
-			if (m.owner == f) {
-				m.count++;
-				return;
-			}
-			Node n = new Node(f, o, 1);
-			f.begin(Fiber.W_ENTER, n);
-			m.queue(n);
-		}
-		f.stop(as);
-		f.takeV();
+			f.stop(as);
+			f.takeV();
+		} while (n.again);
 	}
 
 	/** Replaces monitorexit. */
@@ -427,7 +441,7 @@ public final class Monitors {
 
 	/**
 	 * Under the stripe. Frees the monitor or hands it over to the first in the entry queue.
-	 * Returns the new owner, which the caller must wake; null: none.
+	 * Returns the first, which the caller must wake; null: none.
 	 */
 	private static Fiber release(Stripe s, Monitor m) {
 		Node n = m.entryHead;
@@ -436,16 +450,19 @@ public final class Monitors {
 			if (m.entryHead == null)
 				m.entryTail = null;
 			n.next = null;
+			n.fiber.claim(n.ticket);
+			n.again = n.fiber.waitKind == Fiber.W_ENTER && n.fiber.blocked != null;
+		}
+		if (n != null && !n.again) {
 			m.owner = n.fiber;
 			m.count = n.count;
-			n.fiber.claim(n.ticket);
 			return n.fiber;
 		}
 		m.owner = null;
 		m.count = 0;
-		if (m.waitHead == null)
+		if (m.entryHead == null && m.waitHead == null)
 			s.drop(m);
-		return null;
+		return n == null ? null : n.fiber;
 	}
 
 	/** Replaces Object.wait(millis); 0: no timeout. */
@@ -580,7 +597,7 @@ public final class Monitors {
 			return false;
 		n.cancel();
 		n.wants = true;
-		m.queue(n);
+		m.queue(n, false);
 		return true;
 	}
 
@@ -603,7 +620,7 @@ public final class Monitors {
 				w = n.fiber;
 			} else {
 				n.wants = true;
-				m.queue(n);
+				m.queue(n, false);
 			}
 		}
 		if (w != null)
@@ -712,7 +729,7 @@ public final class Monitors {
 					m.waitTail.next = n;
 				m.waitTail = n;
 			} else if (m.owner != null) {
-				m.queue(n);
+				m.queue(n, false);
 			} else {
 				m.owner = f;
 				m.count = count;

@@ -29,7 +29,7 @@ final class Timers {
 	static class Entry extends Waiter {
 		long at;
 		final Fiber fiber;
-		final int ticket;
+		int ticket;
 		volatile int index = -1;
 		private final Timers owner;
 

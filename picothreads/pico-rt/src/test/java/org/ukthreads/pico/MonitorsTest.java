@@ -128,6 +128,38 @@ final class MonitorsTest {
 			told.toString());
 	}
 
+	/**
+	 * A thread that blocks takes long to wake. If it were the owner from then on, all others that
+	 * come meanwhile would block, too, and so on.
+	 */
+	@Test
+	void a_monitor_is_not_given_to_a_thread_that_must_first_be_woken() throws Exception {
+		Object o = new Object();
+		int[] entered = {0};
+		int first = 0;
+		for (int k = 0; k < 100; k++) {
+			Fiber[] f = {null};
+			Monitors.enter(o);
+			Thread t = new Thread(() -> {
+				f[0] = Fiber.current();
+				Monitors.enter(o);
+				entered[0]++;
+				Monitors.exit(o);
+			});
+			t.start();
+			while (t.getState() != Thread.State.WAITING || f[0] == null || f[0].blocked == null)
+				Thread.yield();
+			Monitors.exit(o);
+			Monitors.enter(o);
+			if (entered[0] == k)
+				first++;
+			Monitors.exit(o);
+			t.join();
+		}
+		assertEquals(100, entered[0]);
+		assertTrue(first > 0);
+	}
+
 	@Test
 	void a_wait_gives_up_every_hold_and_gets_it_back() throws Exception {
 		Object o = new Object();
