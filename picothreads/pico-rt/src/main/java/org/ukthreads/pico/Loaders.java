@@ -65,6 +65,14 @@ public final class Loaders {
 		definer = d;
 	}
 
+	/**
+	 * An agent is about to replace the code of this loaded class: calls that it inserts have no
+	 * handlers.
+	 */
+	public static void rewritten(Class<?> k) {
+		Walk.rewritten(k);
+	}
+
 	private static byte[] made(Object by, byte[] file) {
 		ClassLoader l = by instanceof ClassLoader ? (ClassLoader) by : Loaders.class
 			.getClassLoader();

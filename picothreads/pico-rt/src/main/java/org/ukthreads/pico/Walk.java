@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
+import java.util.Collections;
+import java.util.Set;
+import java.util.WeakHashMap;
+
 /*
  * Looks whether a frame that cannot be captured is between the primitive and the trampoline.
  * The stack, innermost first:
@@ -8,7 +12,8 @@ package org.ukthreads.pico;
  *   Walk, Context, primitives of this package | translated and ours ... | Continuation.go
  *
  * Foreign is every class without a companion: the JDK's, proxies, classes that were not given
- * to the translator or in which nothing suspends. The JDK's frames of a reflective call are
+ * to the translator or in which nothing suspends, and classes that an agent has rewritten since,
+ * because calls in them may have no handlers. The JDK's frames of a reflective call are
  * passed over if Reflect made the call, because its own frame takes their place.
  *
  * getClassContext has existed since Java 1.0 and is the fastest way to the stack: 0.2 us at
@@ -70,10 +75,19 @@ final class Walk {
 					&& n.lastIndexOf('.') == PACKAGE && n.startsWith("org.ukthreads.pico."))
 				return Kind.RUNTIME;
 			if (isTranslated(k))
-				return Kind.TRANSLATED;
+				return REWRITTEN.contains(k) ? Kind.FOREIGN : Kind.TRANSLATED;
 			return isReflection(n) ? Kind.REFLECTION : Kind.FOREIGN;
 		}
 	};
+
+	/** Classes whose code was replaced after they were loaded. Filled before the new code runs. */
+	private static final Set<Class<?>> REWRITTEN = Collections.newSetFromMap(
+		Collections.synchronizedMap(new WeakHashMap<>()));
+
+	static void rewritten(Class<?> k) {
+		if (REWRITTEN.add(k))
+			KIND.remove(k);
+	}
 
 	/** True: a class of this name carries out what reflection is asked for. */
 	static boolean isReflection(String n) {

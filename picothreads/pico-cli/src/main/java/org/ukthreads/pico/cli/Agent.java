@@ -79,11 +79,25 @@ public final class Agent {
 				byte[] b = name == null ? null : classes.changed(name);
 				if (b == null)
 					return null;
+				/* The program redefines it: with a file of its own, or with ours, changed. */
+				if (old != null)
+					return new String(file, StandardCharsets.ISO_8859_1).contains("$$Pico")
+						? null : again(classes, l, file);
 				if (outer.contains(classes.origin(name)))
 					return isOwner(l) ? b : isBelow(l) ? again(classes, l, file) : null;
 				return loaders == null || loaders.extended(l) ? b : null;
 			}
 		});
+		org.ukthreads.pico.Loaders.definer(classes.dynamic());
+		inst.addTransformer(new ClassFileTransformer() {
+			@Override
+			public byte[] transform(ClassLoader l, String name, Class<?> old,
+					ProtectionDomain d, byte[] file) {
+				if (old != null)
+					org.ukthreads.pico.Loaders.rewritten(old);
+				return null;
+			}
+		}, true);
 		ForkJoins.install();
 		for (Path p : classes.paths())
 			if (Jars.isSigned(p)) {

@@ -300,12 +300,62 @@ final class NestedTest {
 			Files.readString(Path.of("src/test/resources/loaders/Main.java")));
 		Files.writeString(Files.createDirectories(classes.resolve("META-INF/services"))
 			.resolve("Main$Greeter"), "Main$English");
-		String[] words = {"-cp", classes.toString(), "Main"};
+		String late = Harness.compile(Files.createDirectories(dir.resolve("late")), "Late",
+			"public class Late extends Main.Plain { public String say() throws Exception {"
+			+ " return super.say() + \" late\"; } }", "-cp", classes.toString())
+			.resolve("Late.class").toString();
+		String[] words = {"-cp", classes.toString(), "Main", late};
 		String want = pooled(words);
-		assertTrue(want.contains("common pool truehello true") && want.endsWith("exit 0"), want);
+		assertTrue(want.contains("plain late plain late")
+			&& want.contains("common pool truehello true") && want.endsWith("exit 0"), want);
 		assertEquals(want, pooled("-cp", System.getProperty("java.class.path"),
-			"org.ukthreads.pico.cli.Main", "run", "-cp", classes.toString(), "Main"));
-		assertEquals(want, pooled("-javaagent:" + pico(), "-cp", classes.toString(), "Main"));
+			"org.ukthreads.pico.cli.Main", "run", "-cp", classes.toString(), "Main",
+			late));
+		assertEquals(want, pooled("-javaagent:" + pico(), "-cp", classes.toString(), "Main",
+			late));
+	}
+
+	/**
+	 * As Mockito's inline mocks: calls that the translator has not seen, in a translated class.
+	 * The names of two methods are exchanged in its file.
+	 */
+	private static final String REWRITER = "import java.lang.instrument.*; import java.util.*;"
+		+ " import java.util.function.*; import java.nio.charset.StandardCharsets;"
+		+ " public class Rewriter { static Instrumentation inst;"
+		+ " public static void premain(String a, Instrumentation i) { inst = i; }"
+		+ " static class Slow implements Supplier<Object> { public Object get() { try {"
+		+ " Thread.sleep(5); } catch (InterruptedException e) {} return \"slow\"; }"
+		+ " Object gut() { return \"fast\"; } }"
+		+ " static class User { Object use(Slow s) { return s.gut(); }"
+		+ " void waits() throws Exception { Thread.sleep(1); } }"
+		+ " public static void main(String[] args) throws Exception { Slow s = new Slow();"
+		+ " User u = new User(); u.waits();"
+		+ " System.out.println(u.use(s) + \" \" + Optional.empty().orElseGet(s));"
+		+ " inst.addTransformer(new ClassFileTransformer() { public byte[] transform("
+		+ "ClassLoader l, String n, Class<?> k, java.security.ProtectionDomain d, byte[] b) {"
+		+ " return k != User.class ? null : new String(b, StandardCharsets.ISO_8859_1)"
+		+ ".replace(\"\\3gut\", \"\\3get\").getBytes(StandardCharsets.ISO_8859_1); } }, true);"
+		+ " inst.retransformClasses(User.class); Thread[] ts = new Thread[2];"
+		+ " List<Object> got = Collections.synchronizedList(new ArrayList<>());"
+		+ " for (int k = 0; k < 2; k++) { ts[k] = new Thread(() -> got.add(u.use(s)));"
+		+ " ts[k].start(); } for (Thread t : ts) t.join(); System.out.println(got); } }";
+
+	@Test
+	void calls_that_an_agent_inserts_pin() throws Exception {
+		compile("", REWRITER);
+		Map<String, byte[]> classes = new LinkedHashMap<>(files);
+		files.clear();
+		text(JarFile.MANIFEST_NAME, "Manifest-Version: 1.0\nPremain-Class: Rewriter\n"
+			+ "Can-Retransform-Classes: true\n\n");
+		files.putAll(classes);
+		String jar = jar("rewriter.jar").toString();
+		String[] words = {"-Dpico.progress=false", "-javaagent:" + jar, "-cp", jar, "Rewriter"};
+		String want = "fast slow\n[slow, slow]\nexit 0";
+		assertEquals(want, java(words));
+		words[1] = "-javaagent:" + pico();
+		List<String> both = new ArrayList<>(List.of(words));
+		both.add(2, "-javaagent:" + jar);
+		assertEquals(want, java(both.toArray(new String[0])));
 	}
 
 	/** With one processor the JDK's futures would not use the common pool. */

@@ -77,6 +77,23 @@ final class RuntimeTest {
 		rt.shutdown();
 	}
 
+	/** jOOQ's transactions and Scala's `blocking` call it on any thread. */
+	@Test
+	void a_managed_blocker_does_not_pin_outside_a_pool() throws Exception {
+		Runnable r = compiled("Managed", "public void run() { try {"
+			+ " java.util.concurrent.ForkJoinPool.managedBlock("
+			+ "new java.util.concurrent.ForkJoinPool.ManagedBlocker() {"
+			+ " public boolean isReleasable() { return Pins.blocked() < 0; }"
+			+ " public boolean block() throws InterruptedException { Thread.sleep(1);"
+			+ " return ++x > 1; } }); } catch (InterruptedException e) {} }");
+		long before = Pins.blocked();
+		PicoRuntime rt = new PicoRuntime("managed", 1, null, Clock.REAL);
+		await(rt.fiber(r).start());
+		assertEquals(2, r.getClass().getField("x").get(null));
+		assertEquals(before, Pins.blocked());
+		rt.shutdown();
+	}
+
 	@Test
 	void virtual_time_and_a_seeded_scheduler_replay() throws Exception {
 		Runnable r = compiled("Sim", "public void run() { try { for (int i = 0; i < 5; i++) {"

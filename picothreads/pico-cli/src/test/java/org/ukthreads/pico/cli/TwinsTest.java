@@ -105,6 +105,18 @@ final class TwinsTest {
 		assertEquals(Set.of(), twins(base("none")));
 	}
 
+	/** To such code (Mockito's inline mocks), a twin is a method of its own. */
+	@Test
+	void a_program_that_rewrites_loaded_classes_has_none() throws Exception {
+		Path d = Harness.compile(Files.createDirectories(dir.resolve("rewrites")), "Base", BASE);
+		Harness.compile(d, "Rewrites", "class Rewrites { void all("
+			+ "java.lang.instrument.Instrumentation i) throws Exception {"
+			+ " i.retransformClasses(Base.class); } }", "-cp", d.toString());
+		PicoLoader l = PicoLoader.translate(new ClassPath(List.of(d)), Harness.libraries(),
+			new Translator.Options(), TwinsTest.class.getClassLoader(), r -> {});
+		assertEquals(Set.of(), twins(l.loadClass("Base")));
+	}
+
 	@Test
 	void results_are_the_same_in_every_mode() throws Exception {
 		for (String hot : new String[] {"direct", "all", "none"}) {

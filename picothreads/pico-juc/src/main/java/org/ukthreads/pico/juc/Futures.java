@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ForkJoinTask;
+import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -60,6 +61,16 @@ public final class Futures {
 			return f.get();
 		}
 		return helped(() -> f.get(time, unit));
+	}
+
+	/** Outside a pool the JDK, too, only calls the blocker, which may suspend here. */
+	public static void managedBlock(ForkJoinPool.ManagedBlocker b) throws InterruptedException {
+		if (Thread.currentThread() instanceof ForkJoinWorkerThread) {
+			ForkJoinPool.managedBlock(b);
+			return;
+		}
+		while (!b.isReleasable() && !b.block())
+			continue;
 	}
 
 	/** Other tasks of a work-stealing pool run while one of them waits. */

@@ -88,6 +88,8 @@ public final class Translator {
 	/* State of one pass. */
 	private CallGraph graph;
 	private Twins twins;
+	/** The program changes the code of loaded classes (Mockito's inline mocks). */
+	private boolean rewrites;
 	private Report report = new Report();
 	private final Map<String, byte[]> files = new LinkedHashMap<>();
 	private final Map<String, ClassNode> nodes = new LinkedHashMap<>();
@@ -228,7 +230,7 @@ public final class Translator {
 		findLocks(all, lambdas);
 		commit(lambdas);
 		twins = new Twins(hierarchy);
-		twins.choose(graph, options.hot, large::isLarge);
+		twins.choose(graph, rewrites ? options.hot.rewritten() : options.hot, large::isLarge);
 		return write();
 	}
 
@@ -241,9 +243,11 @@ public final class Translator {
 			hierarchy.add(file, ClassInfo.Kind.PROGRAM);
 			ClassNode n = read(file);
 			nodes.put(name, n);
-			for (MethodNode m : n.methods)
+			for (MethodNode m : n.methods) {
 				if (Types.isHuge(m))
 					aside.put(name, m.name + m.desc + " is too large");
+				rewrites |= rewrites(m);
+			}
 			String sup = n.superName;
 			if (points.insert(n) | replacements.apply(n))
 				dirty.add(name);
@@ -252,6 +256,15 @@ public final class Translator {
 			if (guessed.contains(name))
 				look(n);
 		});
+	}
+
+	private static boolean rewrites(MethodNode m) {
+		for (AbstractInsnNode i : m.instructions)
+			if (i instanceof MethodInsnNode
+					&& ((MethodInsnNode) i).owner.equals("java/lang/instrument/Instrumentation")
+					&& ((MethodInsnNode) i).name.equals("retransformClasses"))
+				return true;
+		return false;
 	}
 
 	/** Makes classes of lambdas, so that the call graph contains their methods. */

@@ -13,7 +13,8 @@ import java.util.Set;
 /**
  * Which methods suspend so often that they get a twin:
  *
- *   direct     those that call a primitive themselves (the default)
+ *   direct     those that call a primitive themselves (the default); none if the program
+ *              rewrites loaded classes
  *   FILE       these, and those that a profile (-Dpico.profile, `pico run --profile`)
  *              shows in one of a hundred suspensions
  *   all, none  mostly for tests
@@ -39,6 +40,14 @@ public final class Hot {
 		case "direct": return new Hot(Rule.DIRECT, Set.of());
 		default: return new Hot(Rule.DIRECT, read(Paths.get(what)));
 		}
+	}
+
+	/**
+	 * For a program that rewrites loaded classes: to its code a twin is a method of its own, so
+	 * only methods of a profile have one.
+	 */
+	public Hot rewritten() {
+		return rule == Rule.DIRECT ? new Hot(Rule.NONE, methods) : this;
 	}
 
 	private static Set<String> read(Path file) {
