@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import java.io.InputStream;
-import java.lang.invoke.MethodHandles;
 import java.net.URL;
 import java.net.URLClassLoader;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ServiceLoader;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
@@ -50,14 +47,6 @@ public class Main {
 			calls++;
 			Thread.sleep(1);
 			return s + calls;
-		}
-	}
-
-	/** A class that is made while the program runs extends it. */
-	public static class Plain {
-		public String say() throws Exception {
-			Thread.sleep(1);
-			return "plain";
 		}
 	}
 
@@ -153,23 +142,7 @@ public class Main {
 		ended.await();
 	}
 
-	/** As Byte Buddy's subclasses: say() calls super.say(). */
-	static void late(byte[] file) throws Exception {
-		Plain made = (Plain) MethodHandles.lookup().defineClass(file).getConstructor()
-			.newInstance();
-		Thread t = new Thread(() -> {
-			try {
-				p(made.say() + " " + made.say());
-			} catch (Exception e) {
-				p(e);
-			}
-		});
-		t.start();
-		t.join();
-	}
-
 	public static void main(String[] args) throws Exception {
-		late(Files.readAllBytes(Path.of(args[0])));
 		ClassLoader me = Main.class.getClassLoader();
 		p("main " + found());
 		pools();

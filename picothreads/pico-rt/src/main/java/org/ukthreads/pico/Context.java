@@ -64,7 +64,7 @@ final class Context {
 
 	/** The same, if that many of the brackets do not count. */
 	boolean pinned(int free) {
-		return pins > free || entered > 0 && Walk.meetsForeign();
+		return pins > free || (entered > 0 || Walk.strangers) && Walk.meetsForeign();
 	}
 
 	/** The context for a primitive that was called with c (its twin), or with null. */

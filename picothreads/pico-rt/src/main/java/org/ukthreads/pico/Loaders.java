@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.net.URLStreamHandlerFactory;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Enumeration;
@@ -55,7 +56,25 @@ public final class Loaders {
 
 	/** Replaces new URLClassLoader(urls): the parent is the program's system class loader. */
 	public static URLClassLoader make(URL[] urls) {
+		others(urls);
 		return new URLClassLoader(urls, getSystemClassLoader());
+	}
+
+	/**
+	 * Called, with its last argument, before the program makes a URLClassLoader, whose classes
+	 * nobody translates. Under the agent there is a Definer, which gets them.
+	 */
+	public static void others(URL[] urls) {
+		if (definer == null)
+			Walk.strangers = true;
+	}
+
+	public static void others(ClassLoader parent) {
+		others((URL[]) null);
+	}
+
+	public static void others(URLStreamHandlerFactory f) {
+		others((URL[]) null);
 	}
 
 	/* --- classes that the program makes --- */
@@ -84,7 +103,10 @@ public final class Loaders {
 				d = (Definer) k;
 		if (d == null && system instanceof Definer)
 			d = (Definer) system;
-		return d == null ? file : d.defined(l, file);
+		byte[] b = d == null ? file : d.defined(l, file);
+		if (b == file)
+			Walk.strangers = true;
+		return b;
 	}
 
 	/** Returns the class file that `by`, a loader or a Lookup, is to define. */

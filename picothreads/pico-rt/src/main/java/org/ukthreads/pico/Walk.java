@@ -87,7 +87,14 @@ final class Walk {
 	static void rewritten(Class<?> k) {
 		if (REWRITTEN.add(k))
 			KIND.remove(k);
+		strangers = true;
 	}
+
+	/**
+	 * True: there is code that calls methods of the program and that the translator has not seen, so
+	 * every suspension looks at the stack. Set before the first class of such code runs, for good.
+	 */
+	static volatile boolean strangers;
 
 	/** True: a class of this name carries out what reflection is asked for. */
 	static boolean isReflection(String n) {

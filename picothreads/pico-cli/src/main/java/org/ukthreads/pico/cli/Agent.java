@@ -78,11 +78,10 @@ public final class Agent {
 					ProtectionDomain d, byte[] file) {
 				byte[] b = name == null ? null : classes.changed(name);
 				if (b == null)
-					return null;
-				/* The program redefines it: with a file of its own, or with ours, changed. */
+					return isStranger(classes, l, name) ? again(classes, l, file) : null;
+				/* The program redefines it. */
 				if (old != null)
-					return new String(file, StandardCharsets.ISO_8859_1).contains("$$Pico")
-						? null : again(classes, l, file);
+					return again(classes, l, file);
 				if (outer.contains(classes.origin(name)))
 					return isOwner(l) ? b : isBelow(l) ? again(classes, l, file) : null;
 				return loaders == null || loaders.extended(l) ? b : null;
@@ -93,7 +92,7 @@ public final class Agent {
 			@Override
 			public byte[] transform(ClassLoader l, String name, Class<?> old,
 					ProtectionDomain d, byte[] file) {
-				if (old != null)
+				if (old != null && name != null && classes.origin(name) != null)
 					org.ukthreads.pico.Loaders.rewritten(old);
 				return null;
 			}
@@ -120,12 +119,27 @@ public final class Agent {
 	}
 
 	/**
+	 * True: a loader below the class path's defines a class that was not translated (a plugin). The
+	 * JDK's own classes there carry out reflection.
+	 */
+	private static boolean isStranger(Classes classes, ClassLoader l, String name) {
+		return name != null && !isOwner(l) && isBelow(l) && classes.origin(name) == null
+			&& !name.startsWith("jdk/internal/") && !name.startsWith("sun/reflect/");
+	}
+
+	/** True: the file was translated, with the program or when it was made. */
+	private static boolean isOurs(byte[] file) {
+		String s = new String(file, StandardCharsets.ISO_8859_1);
+		return s.contains("$$Pico") || s.contains("org/ukthreads/pico/Pins");
+	}
+
+	/**
 	 * The file of a class of the class path that l, too, defines. The companion belongs to the
 	 * class path's, so this one is translated as a class that the program makes.
 	 */
 	private static byte[] again(Classes classes, ClassLoader l, byte[] file) {
 		Dynamic d = classes.dynamic();
-		return d == null ? null : d.defined(l, file);
+		return d == null || isOurs(file) ? null : d.defined(l, file);
 	}
 
 	/** Makes ClassLoader.checkCerts return at once. */

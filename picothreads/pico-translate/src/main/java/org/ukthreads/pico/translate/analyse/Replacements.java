@@ -40,7 +40,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   exact OWNER NAME DESC TO [AS]  as call, if the call names exactly this OWNER
  *   first OWNER NAME DESC TO AS    before the call, TO.AS gets the receiver (of a call with one
  *                                  argument of one word, or none)
- *   last OWNER NAME DESC TO AS     before the call, TO.AS gets the last argument
+ *   last OWNER NAME DESC TO AS     before the call (of a constructor, too), TO.AS gets the last
+ *                                  argument
  *   map OWNER NAME DESC TO AS      TO.AS(receiver) becomes the receiver (of a call without
  *                                  arguments, or with one of one word)
  *   define OWNER NAME DESC TO AS   the class file that the call defines (an array, perhaps
@@ -373,9 +374,11 @@ public final class Replacements {
 
 	/** Applies `first` and `last`: passes a value on the stack also to our method. */
 	private boolean show(MethodNode in, AbstractInsnNode i) {
-		if (!(i instanceof MethodInsnNode) || i.getOpcode() == Opcodes.INVOKESPECIAL)
+		if (!(i instanceof MethodInsnNode))
 			return false;
 		MethodInsnNode m = (MethodInsnNode) i;
+		if (m.getOpcode() == Opcodes.INVOKESPECIAL && !m.name.equals("<init>"))
+			return false;
 		for (Call r : shown.getOrDefault(m.name + m.desc, List.of())) {
 			if (m.owner.startsWith("[") || !hierarchy.isSubtype(m.owner, r.owner))
 				continue;
