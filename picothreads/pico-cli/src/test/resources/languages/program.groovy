@@ -51,6 +51,9 @@ def r = [].asSynchronized()
 def ts = (1..30).collect { i -> Thread.start { sleep 5; r << i * i } }
 ts*.join()
 println "threads ${r.sum()} ${r.size()} ${ts.every { !it.alive }} ${ts[0].state}"
+def wrapped = Collections.synchronizedList([1, 2, 3]); int all = 0
+for (x in wrapped) all += x; wrapped.each { all += it }
+println "wrapped $all ${wrapped.collect { sleep 1; it * 2 }} ${new Hashtable([a: 1]).collect { k, v -> v }} ${new Vector([1, 2]).sum()}"
 def t = Thread.start('named') { try { sleep(100000) { true } } finally { println "in ${Thread.currentThread().name}" } }
 println "alive ${t.alive}"
 t.interrupt(); t.join()
