@@ -5,6 +5,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -16,8 +17,39 @@ import java.util.List;
 public final class Members {
 	private Members() {}
 
+	/**
+	 * Methods that a subclass of one of ours inherits are shown as those of the JDK's class, and
+	 * left out if that has none.
+	 */
 	public static Method[] getMethods(Class<?> c) {
-		return shown(c.getMethods()).toArray(new Method[0]);
+		List<Method> l = new ArrayList<>();
+		for (Method m : shown(c.getMethods())) {
+			Method s = seen(m);
+			if (s != null)
+				l.add(s);
+		}
+		return l.toArray(new Method[0]);
+	}
+
+	/** Replaces Class.getMethod. */
+	public static Method getMethod(Class<?> c, String name, Class<?>[] types)
+			throws NoSuchMethodException {
+		Method m = c.getMethod(name, types);
+		Method s = seen(m);
+		return s != null ? s : m;
+	}
+
+	/** Null: the JDK's class has no such method. */
+	private static Method seen(Method m) {
+		Class<?> c = m.getDeclaringClass();
+		Class<?> s = seen(c);
+		if (s == c)
+			return m;
+		try {
+			return s.getMethod(m.getName(), m.getParameterTypes());
+		} catch (NoSuchMethodException e) {
+			return null;
+		}
 	}
 
 	public static Method[] getDeclaredMethods(Class<?> c) {
@@ -62,6 +94,12 @@ public final class Members {
 	public static Class<?> getSuperclass(Class<?> c) {
 		Class<?> s = c.getSuperclass();
 		return s == null ? null : seen(s);
+	}
+
+	/** Replaces Class.getGenericSuperclass. With type arguments, it names ours. */
+	public static Type getGenericSuperclass(Class<?> c) {
+		Type s = c.getGenericSuperclass();
+		return s instanceof Class ? seen((Class<?>) s) : s;
 	}
 
 	static Class<?> seen(Class<?> c) {

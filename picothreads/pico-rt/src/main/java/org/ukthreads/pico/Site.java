@@ -156,7 +156,7 @@ public final class Site {
 		return b.append(')').append(descriptor(m.getReturnType())).toString();
 	}
 
-	private static String descriptor(Class<?> k) {
+	static String descriptor(Class<?> k) {
 		if (k == void.class)
 			return "V";
 		String n = java.lang.reflect.Array.newInstance(k, 0).getClass().getName();

@@ -40,6 +40,7 @@ import org.ukthreads.pico.translate.rewrite.ClassRewriter;
 import org.ukthreads.pico.translate.rewrite.Constructors;
 import org.ukthreads.pico.translate.rewrite.Lambdas;
 import org.ukthreads.pico.translate.rewrite.Large;
+import org.ukthreads.pico.translate.rewrite.Originals;
 import org.ukthreads.pico.translate.rewrite.Pinned;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 import org.ukthreads.pico.translate.verify.Verifier;
@@ -497,8 +498,11 @@ public final class Translator {
 			options.library, large, twins, w.shown);
 		boolean changed = r.rewrite() | dirty.contains(n.name);
 		byte[] old = files.get(n.name);
-		if (changed && old != null)
+		if (changed && old != null) {
 			keepSerialForm(n);
+			if (!options.library && !large.isFull(n.name))
+				Originals.of(old).record(n);
+		}
 		w.file = changed ? r.write(large.isFull(n.name) ? old : null) : old;
 		w.report.after += w.file.length;
 		if (changed) {

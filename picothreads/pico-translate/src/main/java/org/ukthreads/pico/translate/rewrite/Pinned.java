@@ -58,6 +58,7 @@ public final class Pinned {
 	}
 
 	public byte[] write() throws AnalyzerException {
+		Originals before = new Originals(node);
 		for (MethodNode m : new ArrayList<>(node.methods))
 			selves.apply(node, m);
 		for (MethodNode m : node.methods) {
@@ -73,6 +74,7 @@ public final class Pinned {
 				lock(m);
 		}
 		node.methods.addAll(added);
+		before.record(node);
 		ClassWriter w = new ClassWriter(ClassWriter.COMPUTE_MAXS);
 		node.accept(w);
 		return w.toByteArray();
