@@ -16,8 +16,12 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Grid;
 
-/** Languages whose compilers run with the program. It prints the same as under `java`. */
+/**
+ * Languages whose compilers run with the program, and a program on Hazelcast. Each prints the same
+ * as under `java`.
+ */
 @Tag("long")
 final class LanguagesTest {
 	/** The limit for a hang: the first run translates the whole language. */
@@ -26,6 +30,10 @@ final class LanguagesTest {
 	private static final String CLOJURE = ".*[/\\\\](clojure|spec\\.alpha|core\\.specs).*\\.jar";
 	private static final String GROOVY = ".*[/\\\\]groovy.*\\.jar";
 	private static final String JRUBY = ".*[/\\\\]jruby.*\\.jar";
+	private static final String HAZELCAST = ".*[/\\\\]hazelcast.*\\.jar";
+	/** What is said once for each class: see "Scheduling and locks" in the README. */
+	private static final String UNLOCKED =
+		"(?m)^pico: .* below code that is not translated; .*\n";
 
 	@TempDir
 	Path dir;
@@ -49,7 +57,7 @@ final class LanguagesTest {
 		Process p = b.start();
 		boolean ended = p.waitFor(MINUTES, TimeUnit.MINUTES);
 		p.destroyForcibly();
-		return Files.readString(out) + "exit " + (ended ? p.waitFor() : "never");
+		return Files.readString(out).replaceAll(UNLOCKED, "") + "exit " + (ended ? p.waitFor() : "never");
 	}
 
 	private static String program(String kind) {
@@ -60,9 +68,10 @@ final class LanguagesTest {
 	private void same(String... program) throws Exception {
 		String want = run(List.of(program));
 		assertTrue(want.endsWith("\nend\nexit 0"), want);
-		String ours = "(?!" + CLOJURE + '|' + GROOVY + '|' + JRUBY + ").*";
+		String ours = "(?!" + CLOJURE + '|' + GROOVY + '|' + JRUBY + '|' + HAZELCAST
+			+ ").*";
 		List<String> pico = new ArrayList<>(List.of(LoaderTest.DOOR, "-cp", path(ours),
-			"org.ukthreads.pico.cli.Main", "run"));
+			"org.ukthreads.pico.cli.Main", "run", "--wait", "ever"));
 		pico.addAll(List.of(program));
 		assertEquals(want, run(pico));
 		assertEquals(want, run(pico), "from the cache");
@@ -84,5 +93,12 @@ final class LanguagesTest {
 	@Tag("3/3")
 	void jruby() throws Exception {
 		same("-jar", path(JRUBY), program("rb"));
+	}
+
+	@Test
+	@Tag("3/3")
+	void hazelcast() throws Exception {
+		same("-cp", Harness.classes(dir.resolve("grid"), Grid.class) + File.pathSeparator
+			+ path(HAZELCAST), Grid.class.getName());
 	}
 }
