@@ -12,11 +12,9 @@ import java.net.URLConnection;
  * Makes our connections for URLs of http and https. The getters below call those of the
  * superclass, which call back for the header fields; so they first wait for the response.
  *
- * Rejected: the JDK's own connections (2,000 lines less). Each open request blocks an OS thread,
- * and from some hundreds on they begin only as fast as the Watch takes carriers. 3,000 threads,
- * each of which fetched a page that took a second, needed 12 to 14 s; with ours 4.7 to 5.3 s, as
- * many JVM threads 4.0 to 5.1 s (three runs each, two busy processors, 30 November 2026). And
- * they would leave a simulation's network.
+ * Rejected: the JDK's own connections (2,000 lines less). Each open request would block an OS
+ * thread. From some hundreds on, requests would begin only as fast as the Watch takes carriers.
+ * And they would not use a simulation's network.
  */
 public final class Http {
 	private Http() {}
