@@ -22,21 +22,23 @@ import java.util.regex.Pattern;
  *   void copyInto(Object[] to);
  *
  * Up to the next empty line or brace each declaration becomes such a method: T is its type, with
- * type parameters, m its name (m0: with 0 behind), `..` its parameters or arguments.
+ * type parameters (in the body, too), m its name (m0: with 0 behind), `..` its parameters or
+ * arguments. With `int size() = n;` X is n.
  * "return" is left out of a void method. A form may throw exceptions, and may go on in more
  * comment lines. All lines keep their numbers.
  *
  * The other is replaced by parts of another class, which is a source or a text:
  *
  *   // = PicoVector: monitor          the part after the comment "--- monitor ---", up to the
- *                                     next such comment or the end of the class
+ *                                     next such comment or the end of its class
  *   // = PicoVector: imports          its imports, except that of java.util.Vector
  *   // = PicoVector                   everything after its package line
  *   // = PicoVector; int n > long n   the same, with "int n" replaced by "long n"
  *
  * The name of the other class is replaced by that of this class, also without Pico: in PicoStack,
- * Vector becomes Stack. The build fails, with file and line, at a mark or a declaration that it
- * cannot read, and if a section or a text to replace is missing.
+ * Vector becomes Stack. A part without marks can also be copied within its class. The build fails,
+ * with file and line, at a mark or a declaration that it cannot read, and if a section or a text to
+ * replace is missing.
  *
  * Rejected: interfaces with default methods, because the methods of the JDK's class override them;
  * lists of methods by reflection, because they would depend on the JDK that builds.
@@ -48,11 +50,13 @@ final class Copies {
 	private static final Pattern FORM = Pattern.compile(
 		"(.*)\\bT (m\\((?:.*, )?\\.\\.\\))((?: throws [^{]+)? \\{.*\\})");
 	private static final Pattern METHOD = Pattern.compile(
-		"\\s*((?:<.+?> )?\\w[^;(]*) (\\w+)\\(([^;()]*)\\)(\\s+throws [\\w., ]+)?;");
+		"\\s*((?:<.+?> )?\\w[^;(]*) (\\w+)\\(([^;()]*)\\)(\\s+throws [\\w., ]+)?"
+		+ "(?: = ([^;]+))?;");
 	private static final Pattern LINE = Pattern.compile(
 		"\t*// = (\\w+)(?:: ([^;\n]+))?((?:; .+ > .+)?)\n");
 	private static final Pattern PACKAGE = Pattern.compile("(?m)^package ([\\w.]+);");
-	private static final Pattern SECTION = Pattern.compile("(?m)^\t/\\* --- (.+) --- \\*/\n\n");
+	private static final Pattern SECTION = Pattern.compile(
+		"(?ms)^(\t+)/\\* --- ([^\n]+) --- \\*/\n\n(?=(.*?)^(?:\\1/\\* --- |(?!\\1)\t*\\}))");
 
 	private final Path texts;
 	private final Path sources;
@@ -89,11 +93,14 @@ final class Copies {
 
 	private static String filled(String form, String name, String list) {
 		return form.replaceAll("\\bm(0?)\\((?=[^()]*\\.\\.\\))", name + "$1(")
-			.replace("..)", list + ")").replace(", )", ")");
+			.replaceAll("\\.\\.(?=[),])", Matcher.quoteReplacement(list)).replace(", )", ")");
 	}
 
 	private static String method(Matcher form, Matcher m) {
-		String body = filled(form.group(3), m.group(2), names(m.group(3)));
+		String body = filled(form.group(3), m.group(2), names(m.group(3)))
+			.replaceAll("\\bT\\b", Matcher.quoteReplacement(m.group(1)));
+		if (m.group(5) != null)
+			body = body.replaceAll("\\bX\\b", Matcher.quoteReplacement(m.group(5)));
 		String s = form.group(1) + m.group(1) + " " + filled(form.group(2), m.group(2), m.group(3))
 			+ Objects.toString(m.group(4), "")
 			+ (m.group(1).equals("void") ? body.replace("return ", "") : body);
@@ -130,11 +137,8 @@ final class Copies {
 			return text.replaceAll("(?m)^(?!import ).*\n|^import .*\\." + bare(from) + ";\n", "");
 		Matcher m = SECTION.matcher(text);
 		while (m.find())
-			if (m.group(1).equals(name)) {
-				int begin = m.end();
-				int end = m.find() ? m.start() : text.lastIndexOf('}');
-				return text.substring(begin, end).trim().replaceFirst("^", "\t") + "\n";
-			}
+			if (m.group(2).equals(name))
+				return m.group(1) + m.group(3).trim() + "\n";
 		return null;
 	}
 
@@ -145,7 +149,7 @@ final class Copies {
 		if (!Files.exists(from))
 			from = texts.resolve(m.group(1) + ".java");
 		check(Files.exists(from), in, text, at, "no class " + m.group(1));
-		String s = part(from, written(from), m.group(2));
+		String s = part(from, from.endsWith(in.getFileName()) ? text : written(from), m.group(2));
 		check(s != null, in, text, at, "no section " + m.group(2));
 		s = s.replaceAll("\\b((?:Pico)?)" + bare(from) + "\\b", "$1" + bare(in));
 		for (String pair : m.group(3).split("; *")) {

@@ -23,15 +23,7 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 
 	// = PicoArrayBlockingQueue: in
 
-	@Override
-	public void put(E e) {
-		offer(e);
-	}
-
-	@Override
-	public boolean offer(E e, long time, TimeUnit unit) {
-		return offer(e);
-	}
+	// = PicoPriorityBlockingQueue: in at once
 
 	@Override
 	public E take() throws InterruptedException {

@@ -50,75 +50,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	// = PicoArrayBlockingQueue: on a stream
 
-	@Override
-	public boolean offerFirst(E e) {
-		return gate().offer(e, false);
-	}
-
-	@Override
-	public void addFirst(E e) {
-		gate().add(e, false);
-	}
-
-	@Override
-	public void putFirst(E e) throws InterruptedException {
-		gate().put(e, false);
-	}
-
-	@Override
-	public boolean offerFirst(E e, long time, TimeUnit unit) throws InterruptedException {
-		return gate().offer(e, false, time, unit);
-	}
-
-	@Override
-	public E takeFirst() throws InterruptedException {
-		return gate().take(false);
-	}
-
-	@Override
-	public E pollFirst() {
-		return gate().poll(false);
-	}
-
-	@Override
-	public E pollFirst(long time, TimeUnit unit) throws InterruptedException {
-		return gate().poll(false, time, unit);
-	}
-
-	@Override
-	public boolean offerLast(E e) {
-		return gate().offer(e, true);
-	}
-
-	@Override
-	public void addLast(E e) {
-		gate().add(e, true);
-	}
-
-	@Override
-	public void putLast(E e) throws InterruptedException {
-		gate().put(e, true);
-	}
-
-	@Override
-	public boolean offerLast(E e, long time, TimeUnit unit) throws InterruptedException {
-		return gate().offer(e, true, time, unit);
-	}
-
-	@Override
-	public E takeLast() throws InterruptedException {
-		return gate().take(true);
-	}
-
-	@Override
-	public E pollLast() {
-		return gate().poll(true);
-	}
-
-	@Override
-	public E pollLast(long time, TimeUnit unit) throws InterruptedException {
-		return gate().poll(true, time, unit);
-	}
+	// = PicoLinkedBlockingDeque: at the first; First > Last; false > true
 
 	@Override
 	public boolean add(E e) {
@@ -157,44 +89,8 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 	}
 
 	@Override
-	public boolean removeFirstOccurrence(Object o) {
-		Fiber.room();
-		try {
-			return super.removeFirstOccurrence(o);
-		} finally {
-			gate().changed();
-		}
-	}
-
-	@Override
-	public boolean removeLastOccurrence(Object o) {
-		Fiber.room();
-		try {
-			return super.removeLastOccurrence(o);
-		} finally {
-			gate().changed();
-		}
-	}
-
-	@Override
 	public E remove() {
 		return removeFirst();
-	}
-
-	@Override
-	public E removeFirst() {
-		E e = pollFirst();
-		if (e == null)
-			throw new java.util.NoSuchElementException();
-		return e;
-	}
-
-	@Override
-	public E removeLast() {
-		E e = pollLast();
-		if (e == null)
-			throw new java.util.NoSuchElementException();
-		return e;
 	}
 
 	@Override
@@ -218,13 +114,53 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 		return gate().iterator(super.descendingIterator());
 	}
 
+	// each: @Override public T m(..) {
+	//	Fiber.room(); try { return super.m(..); } finally { gate().changed(); } }
+	boolean removeFirstOccurrence(Object o); boolean removeLastOccurrence(Object o);
+	boolean addAll(Collection<? extends E> c);
+
+	/* --- at the first --- */
+
 	@Override
-	public boolean addAll(Collection<? extends E> c) {
-		Fiber.room();
-		try {
-			return super.addAll(c);
-		} finally {
-			gate().changed();
-		}
+	public boolean offerFirst(E e) {
+		return gate().offer(e, false);
+	}
+
+	@Override
+	public void addFirst(E e) {
+		gate().add(e, false);
+	}
+
+	@Override
+	public void putFirst(E e) throws InterruptedException {
+		gate().put(e, false);
+	}
+
+	@Override
+	public boolean offerFirst(E e, long time, TimeUnit unit) throws InterruptedException {
+		return gate().offer(e, false, time, unit);
+	}
+
+	@Override
+	public E takeFirst() throws InterruptedException {
+		return gate().take(false);
+	}
+
+	@Override
+	public E pollFirst() {
+		return gate().poll(false);
+	}
+
+	@Override
+	public E pollFirst(long time, TimeUnit unit) throws InterruptedException {
+		return gate().poll(false, time, unit);
+	}
+
+	@Override
+	public E removeFirst() {
+		E e = pollFirst();
+		if (e == null)
+			throw new java.util.NoSuchElementException();
+		return e;
 	}
 }

@@ -39,6 +39,14 @@ public class PicoPriorityBlockingQueue<E> extends PriorityBlockingQueue<E> imple
 
 	// = PicoArrayBlockingQueue: in
 
+	// = PicoArrayBlockingQueue: out
+
+	// = PicoArrayBlockingQueue: what else adds or removes
+
+	// = PicoArrayBlockingQueue: by a predicate
+
+	/* --- in at once --- */
+
 	@Override
 	public void put(E e) {
 		offer(e);
@@ -48,10 +56,4 @@ public class PicoPriorityBlockingQueue<E> extends PriorityBlockingQueue<E> imple
 	public boolean offer(E e, long time, TimeUnit unit) {
 		return offer(e);
 	}
-
-	// = PicoArrayBlockingQueue: out
-
-	// = PicoArrayBlockingQueue: what else adds or removes
-
-	// = PicoArrayBlockingQueue: by a predicate
 }

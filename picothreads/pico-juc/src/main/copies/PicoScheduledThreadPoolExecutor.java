@@ -218,33 +218,7 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 		return schedule(c, 0, TimeUnit.NANOSECONDS);
 	}
 
-	@Override
-	public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks)
-			throws InterruptedException {
-		return Submit.all(this, tasks, Long.MAX_VALUE);
-	}
-
-	@Override
-	public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks, long time,
-			TimeUnit unit) throws InterruptedException {
-		return Submit.all(this, tasks, unit.toNanos(time));
-	}
-
-	@Override
-	public <T> T invokeAny(Collection<? extends Callable<T>> tasks)
-			throws InterruptedException, ExecutionException {
-		try {
-			return Submit.any(this, tasks, Long.MAX_VALUE);
-		} catch (TimeoutException e) {
-			throw new IllegalStateException(e);
-		}
-	}
-
-	@Override
-	public <T> T invokeAny(Collection<? extends Callable<T>> tasks, long time, TimeUnit unit)
-			throws InterruptedException, ExecutionException, TimeoutException {
-		return Submit.any(this, tasks, unit.toNanos(time));
-	}
+	// = PicoThreadPoolExecutor: invoking
 
 	@Override
 	public void shutdown() {

@@ -45,51 +45,14 @@ public class PicoPrintStream extends PrintStream {
 		this.charset = charset;
 	}
 
-	public PicoPrintStream(String file) throws FileNotFoundException {
-		this(new FileOutputStream(file));
-	}
-
-	public PicoPrintStream(String file, String charset)
-			throws FileNotFoundException, UnsupportedEncodingException {
-		this(new File(file), charset);
-	}
-
-	public PicoPrintStream(String file, Charset charset) throws IOException {
-		this(new FileOutputStream(file), false, charset);
-	}
-
-	public PicoPrintStream(File file) throws FileNotFoundException {
-		this(new FileOutputStream(file));
-	}
-
-	public PicoPrintStream(File file, String charset)
-			throws FileNotFoundException, UnsupportedEncodingException {
-		this(file, PicoInputStreamReader.lookUp(charset), 0);
-	}
-
-	public PicoPrintStream(File file, Charset charset) throws IOException {
-		this(file, charset, 0);
-	}
-
-	private PicoPrintStream(File file, Charset charset, int unused)
-			throws FileNotFoundException {
-		this(new FileOutputStream(file), false, charset);
-	}
+	// = PicoPrintWriter: files
 
 	/** Java 18. */
 	public Charset charset() {
 		return charset;
 	}
 
-	@Override
-	protected void setError() {
-		trouble = true;
-	}
-
-	@Override
-	protected void clearError() {
-		trouble = false;
-	}
+	// = PicoPrintWriter: errors
 
 	@Override
 	public boolean checkError() {

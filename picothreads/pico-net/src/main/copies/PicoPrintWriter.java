@@ -34,57 +34,17 @@ public class PicoPrintWriter extends PrintWriter {
 		this(out, autoFlush, Charset.defaultCharset());
 	}
 
-	public PicoPrintWriter(OutputStream out, boolean autoFlush, Charset cs) {
-		this(writer(out, cs), autoFlush);
+	public PicoPrintWriter(OutputStream out, boolean autoFlush, Charset charset) {
+		this(writer(out, charset), autoFlush);
 	}
 
-	public PicoPrintWriter(String file) throws FileNotFoundException {
-		this(new FileOutputStream(file), false);
-	}
-
-	public PicoPrintWriter(String file, String charset)
-			throws FileNotFoundException, UnsupportedEncodingException {
-		this(new File(file), charset);
-	}
-
-	public PicoPrintWriter(String file, Charset cs) throws IOException {
-		this(new FileOutputStream(file), false, cs);
-	}
-
-	public PicoPrintWriter(File file) throws FileNotFoundException {
-		this(new FileOutputStream(file), false);
-	}
-
-	public PicoPrintWriter(File file, String charset)
-			throws FileNotFoundException, UnsupportedEncodingException {
-		this(file, PicoInputStreamReader.lookUp(charset), 0);
-	}
-
-	public PicoPrintWriter(File file, Charset cs) throws IOException {
-		this(file, cs, 0);
-	}
-
-	private PicoPrintWriter(File file, Charset cs, int unused) throws FileNotFoundException {
-		this(new FileOutputStream(file), false, cs);
-	}
-
-	private static Writer writer(OutputStream out, Charset cs) {
-		return new PicoBufferedWriter(new PicoOutputStreamWriter(out, cs));
+	private static Writer writer(OutputStream out, Charset charset) {
+		return new PicoBufferedWriter(new PicoOutputStreamWriter(out, charset));
 	}
 
 	private void check() throws IOException {
 		if (out == null)
 			throw new IOException("Stream closed");
-	}
-
-	@Override
-	protected void setError() {
-		trouble = true;
-	}
-
-	@Override
-	protected void clearError() {
-		trouble = false;
 	}
 
 	@Override
@@ -94,18 +54,6 @@ public class PicoPrintWriter extends PrintWriter {
 		if (out instanceof PrintWriter)
 			return trouble || ((PrintWriter) out).checkError();
 		return trouble;
-	}
-
-	@Override
-	public void flush() {
-		try {
-			synchronized (lock) {
-				check();
-				out.flush();
-			}
-		} catch (IOException e) {
-			trouble = true;
-		}
 	}
 
 	@Override
@@ -128,39 +76,10 @@ public class PicoPrintWriter extends PrintWriter {
 		write(new char[] {(char) c}, 0, 1);
 	}
 
-	@Override
-	public void write(char[] c) {
-		write(c, 0, c.length);
-	}
-
-	@Override
-	public void write(char[] c, int off, int len) {
-		try {
-			synchronized (lock) {
-				check();
-				out.write(c, off, len);
-			}
-		} catch (IOException e) {
-			trouble = true;
-		}
-	}
-
-	@Override
-	public void write(String s) {
-		write(s, 0, s.length());
-	}
-
-	@Override
-	public void write(String s, int off, int len) {
-		try {
-			synchronized (lock) {
-				check();
-				out.write(s, off, len);
-			}
-		} catch (IOException e) {
-			trouble = true;
-		}
-	}
+	// each: @Override public T m(..) {
+	//	try { synchronized (lock) { check(); out.m(..); } } catch (IOException e) { trouble = true; } }
+	void flush(); void write(char[] c, int off, int len);
+	void write(String s, int off, int len);
 
 	@Override
 	public void println() {
@@ -202,22 +121,7 @@ public class PicoPrintWriter extends PrintWriter {
 		return this;
 	}
 
-	@Override
-	public PrintWriter append(CharSequence s) {
-		write(String.valueOf(s));
-		return this;
-	}
-
-	@Override
-	public PrintWriter append(CharSequence s, int from, int to) {
-		return append((s == null ? "null" : s).subSequence(from, to));
-	}
-
-	@Override
-	public PrintWriter append(char c) {
-		write(c);
-		return this;
-	}
+	// = PicoFilterWriter: as in PicoWriter; public Writer > public PrintWriter; throws IOException { > {
 
 	// each: @Override public T m(..) { write(String.valueOf(..)); }
 	void print(boolean x); void print(char x); void print(int x); void print(long x);
@@ -232,4 +136,48 @@ public class PicoPrintWriter extends PrintWriter {
 	void println(boolean x); void println(char x); void println(int x);
 	void println(long x); void println(float x); void println(double x);
 	void println(char[] x); void println(String x); void println(Object x);
+
+	/* --- files --- */
+
+	public PicoPrintWriter(String file) throws FileNotFoundException {
+		this(new FileOutputStream(file), false);
+	}
+
+	public PicoPrintWriter(String file, String charset)
+			throws FileNotFoundException, UnsupportedEncodingException {
+		this(new File(file), charset);
+	}
+
+	public PicoPrintWriter(String file, Charset charset) throws IOException {
+		this(new FileOutputStream(file), false, charset);
+	}
+
+	public PicoPrintWriter(File file) throws FileNotFoundException {
+		this(new FileOutputStream(file), false);
+	}
+
+	public PicoPrintWriter(File file, String charset)
+			throws FileNotFoundException, UnsupportedEncodingException {
+		this(file, PicoInputStreamReader.lookUp(charset), 0);
+	}
+
+	public PicoPrintWriter(File file, Charset charset) throws IOException {
+		this(file, charset, 0);
+	}
+
+	private PicoPrintWriter(File file, Charset charset, int unused) throws FileNotFoundException {
+		this(new FileOutputStream(file), false, charset);
+	}
+
+	/* --- errors --- */
+
+	@Override
+	protected void setError() {
+		trouble = true;
+	}
+
+	@Override
+	protected void clearError() {
+		trouble = false;
+	}
 }

@@ -218,6 +218,15 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	}
 
 	@Override
+	public String toString() {
+		Thread o = getOwner();
+		return Members.name(this) + '@' + Integer.toHexString(hashCode())
+			+ (o == null ? "[Unlocked]" : "[Locked by thread " + o.getName() + "]");
+	}
+
+	/* --- waiters --- */
+
+	@Override
 	protected Thread getOwner() {
 		synchronized (gate) {
 			return gate.owner == null ? null : gate.owner.asThread();
@@ -242,12 +251,5 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	@Override
 	protected Collection<Thread> getWaitingThreads(Condition c) {
 		return GateCondition.waiters(gate, c);
-	}
-
-	@Override
-	public String toString() {
-		Thread o = getOwner();
-		return Members.name(this) + '@' + Integer.toHexString(hashCode())
-			+ (o == null ? "[Unlocked]" : "[Locked by thread " + o.getName() + "]");
 	}
 }

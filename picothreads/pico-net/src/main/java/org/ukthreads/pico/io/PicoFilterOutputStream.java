@@ -19,17 +19,30 @@ public class PicoFilterOutputStream extends FilterOutputStream {
 	}
 
 	@Override
-	public void write(byte[] b) throws IOException {
-		write(b, 0, b.length);
-	}
-
-	@Override
 	public void write(byte[] b, int off, int len) throws IOException {
 		if ((off | len | b.length - (len + off) | off + len) < 0)
 			throw new IndexOutOfBoundsException();
 		for (int k = 0; k < len; k++)
 			write(b[off + k]);
 	}
+
+	/** Flushes `ours`, and closes `under` in any case. */
+	static void shut(OutputStream ours, OutputStream under) throws IOException {
+		try {
+			ours.flush();
+		} finally {
+			under.close();
+		}
+	}
+
+	/* --- write --- */
+
+	@Override
+	public void write(byte[] b) throws IOException {
+		write(b, 0, b.length);
+	}
+
+	/* --- flush and close --- */
 
 	@Override
 	public void flush() throws IOException {
@@ -41,15 +54,6 @@ public class PicoFilterOutputStream extends FilterOutputStream {
 		if (shut)
 			return;
 		shut = true;
-		shut(this, out);
-	}
-
-	/** Flushes `ours`, and closes `under` in any case. */
-	static void shut(OutputStream ours, OutputStream under) throws IOException {
-		try {
-			ours.flush();
-		} finally {
-			under.close();
-		}
+		PicoFilterOutputStream.shut(this, out);
 	}
 }

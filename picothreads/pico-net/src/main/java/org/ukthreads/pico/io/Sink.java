@@ -15,8 +15,8 @@ import java.io.OutputStream;
  *        +----------> Sink.drain() ----> `to`      (may park)
  *
  * Their acts call each other (close calls finish calls closeEntry): `acts` counts them, and the
- * outermost drains. The streams over a Sink repeat the same code, because each must extend
- * another class of the JDK.
+ * outermost drains. Each stream over a Sink extends another class of the JDK; they copy their
+ * methods from PicoDeflaterOutputStream.
  */
 final class Sink extends ByteArrayOutputStream {
 	final OutputStream to;

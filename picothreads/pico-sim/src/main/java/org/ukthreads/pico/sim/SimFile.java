@@ -178,9 +178,7 @@ public class SimFile extends File {
 		return l.toArray(new String[0]);
 	}
 
-	@Override
-	public File[] listFiles() {
-		String[] all = list();
+	private File[] files(String[] all) {
 		if (all == null)
 			return null;
 		File[] l = new File[all.length];
@@ -190,14 +188,13 @@ public class SimFile extends File {
 	}
 
 	@Override
+	public File[] listFiles() {
+		return files(list());
+	}
+
+	@Override
 	public File[] listFiles(FilenameFilter f) {
-		String[] all = list(f);
-		if (all == null)
-			return null;
-		File[] l = new File[all.length];
-		for (int k = 0; k < all.length; k++)
-			l[k] = new SimFile(this, all[k]);
-		return l;
+		return files(list(f));
 	}
 
 	@Override

@@ -33,45 +33,6 @@ public class SimRandomAccessFile extends RandomAccessFile {
 	}
 
 	@Override
-	public int read() throws IOException {
-		if (handle == null)
-			return super.read();
-		byte[] b = new byte[1];
-		return handle.read(b, 0, 1) < 0 ? -1 : b[0] & 0xff;
-	}
-
-	@Override
-	public int read(byte[] b) throws IOException {
-		return read(b, 0, b.length);
-	}
-
-	@Override
-	public int read(byte[] b, int off, int len) throws IOException {
-		return handle == null ? super.read(b, off, len) : handle.read(b, off, len);
-	}
-
-	@Override
-	public void write(int b) throws IOException {
-		if (handle == null)
-			super.write(b);
-		else
-			handle.write(new byte[] {(byte) b}, 0, 1);
-	}
-
-	@Override
-	public void write(byte[] b) throws IOException {
-		write(b, 0, b.length);
-	}
-
-	@Override
-	public void write(byte[] b, int off, int len) throws IOException {
-		if (handle == null)
-			super.write(b, off, len);
-		else
-			handle.write(b, off, len);
-	}
-
-	@Override
 	public int skipBytes(int n) throws IOException {
 		if (handle == null)
 			return super.skipBytes(n);
@@ -113,5 +74,48 @@ public class SimRandomAccessFile extends RandomAccessFile {
 		if (handle != null)
 			handle.open = false;
 		super.close();
+	}
+
+	/* --- read --- */
+
+	@Override
+	public int read() throws IOException {
+		if (handle == null)
+			return super.read();
+		byte[] b = new byte[1];
+		return handle.read(b, 0, 1) < 0 ? -1 : b[0] & 0xff;
+	}
+
+	@Override
+	public int read(byte[] b) throws IOException {
+		return read(b, 0, b.length);
+	}
+
+	@Override
+	public int read(byte[] b, int off, int len) throws IOException {
+		return handle == null ? super.read(b, off, len) : handle.read(b, off, len);
+	}
+
+	/* --- write --- */
+
+	@Override
+	public void write(int b) throws IOException {
+		if (handle == null)
+			super.write(b);
+		else
+			handle.write(new byte[] {(byte) b}, 0, 1);
+	}
+
+	@Override
+	public void write(byte[] b) throws IOException {
+		write(b, 0, b.length);
+	}
+
+	@Override
+	public void write(byte[] b, int off, int len) throws IOException {
+		if (handle == null)
+			super.write(b, off, len);
+		else
+			handle.write(b, off, len);
 	}
 }

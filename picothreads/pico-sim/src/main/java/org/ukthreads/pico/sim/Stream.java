@@ -20,7 +20,6 @@ import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayDeque;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
@@ -383,9 +382,6 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 		state = DEAD;
 	}
 
-	@Override
-	protected void implConfigureBlocking(boolean block) {}
-
 	/* --- properties --- */
 
 	@Override
@@ -425,9 +421,22 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 	}
 
 	@Override
+	public Set<SocketOption<?>> supportedOptions() {
+		return Adaptors.options(StandardSocketOptions.SO_SNDBUF,
+			StandardSocketOptions.SO_RCVBUF, StandardSocketOptions.SO_KEEPALIVE,
+			StandardSocketOptions.SO_REUSEADDR, StandardSocketOptions.SO_LINGER,
+			StandardSocketOptions.TCP_NODELAY, StandardSocketOptions.IP_TOS);
+	}
+
+	/* --- options and socket --- */
+
+	@Override
 	public Socket socket() {
 		return Adaptors.of(this, options);
 	}
+
+	@Override
+	protected void implConfigureBlocking(boolean block) {}
 
 	@Override
 	public <T> SocketChannel setOption(SocketOption<T> name, T value) {
@@ -439,18 +448,5 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 	@SuppressWarnings("unchecked")
 	public <T> T getOption(SocketOption<T> name) {
 		return (T) Adaptors.option(options, name);
-	}
-
-	@Override
-	public Set<SocketOption<?>> supportedOptions() {
-		Set<SocketOption<?>> s = new HashSet<>();
-		s.add(StandardSocketOptions.SO_SNDBUF);
-		s.add(StandardSocketOptions.SO_RCVBUF);
-		s.add(StandardSocketOptions.SO_KEEPALIVE);
-		s.add(StandardSocketOptions.SO_REUSEADDR);
-		s.add(StandardSocketOptions.SO_LINGER);
-		s.add(StandardSocketOptions.TCP_NODELAY);
-		s.add(StandardSocketOptions.IP_TOS);
-		return s;
 	}
 }
