@@ -78,17 +78,7 @@ public final class Build {
 		Set<String> done = new TreeSet<>();
 		if (old != null)
 			done.addAll(List.of(new String(old, StandardCharsets.UTF_8).split("\n")));
-		Translator t = new Translator(o, name -> {
-			byte[] b = libraries.entries().get(name + ".class");
-			return b != null ? b : program.entries().get(name + ".class");
-		});
-		libraries.rules().forEach(t::rules);
-		program.rules().forEach(t::rules);
-		libraries.entries().forEach((name, b) -> {
-			if (ClassPath.isClass(name, b) && !ClassPath.isTool(name)
-					&& (ClassPath.isPico(name) || isTranslated(b)))
-				t.library(b);
-		});
+		Translator t = Translator.over(libraries, program, o);
 		boolean made = program.entries().entrySet().stream().anyMatch(e ->
 			ClassPath.isClass(e.getKey(), e.getValue()) && !isTranslated(e.getValue())
 			&& !done.contains(stamp(e.getKey(), e.getValue()))

@@ -104,11 +104,8 @@ public final class Translator {
 		options.rules.forEach(replacements::read);
 	}
 
-	/**
-	 * A translator with the program's classes, the libraries' (those of the pico packages count as
-	 * translated) and their rules.
-	 */
-	public static Translator of(ClassPath program, ClassPath libraries, Options options) {
+	/** A translator with the translated classes of the libraries, and the rules of both. */
+	static Translator over(ClassPath libraries, ClassPath program, Options options) {
 		Translator t = new Translator(options, name -> {
 			byte[] b = libraries.entries().get(name + ".class");
 			return b != null ? b : program.entries().get(name + ".class");
@@ -120,6 +117,15 @@ public final class Translator {
 					&& (ClassPath.isPico(name) || Build.isTranslated(b)))
 				t.library(b);
 		});
+		return t;
+	}
+
+	/**
+	 * A translator with the program's classes, the libraries' (those of the pico packages count as
+	 * translated) and their rules.
+	 */
+	public static Translator of(ClassPath program, ClassPath libraries, Options options) {
+		Translator t = over(libraries, program, options);
 		program.entries().forEach((name, b) -> {
 			if (!ClassPath.isClass(name, b) || ClassPath.isTool(name))
 				return;

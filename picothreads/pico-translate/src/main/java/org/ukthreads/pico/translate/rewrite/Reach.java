@@ -46,7 +46,8 @@ final class Reach {
 		return false;
 	}
 
-	private static void walk(InsnList code, BitSet seen, ArrayDeque<AbstractInsnNode> work) {
+	/** Marks what can be reached from the instructions in `work`. */
+	static void walk(InsnList code, BitSet seen, ArrayDeque<AbstractInsnNode> work) {
 		AbstractInsnNode i;
 		while ((i = work.poll()) != null) {
 			while (i != null && !seen.get(code.indexOf(i))) {

@@ -12,7 +12,6 @@ import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
-import org.ukthreads.pico.translate.analyse.Liveness;
 
 /*
  * How large a method becomes at least, before any of it is written: a method has 64 KB.
@@ -126,14 +125,6 @@ final class Room {
 		ArrayDeque<AbstractInsnNode> work = new ArrayDeque<>();
 		if (from != null)
 			work.add(from);
-		AbstractInsnNode i;
-		while ((i = work.poll()) != null)
-			while (i != null && !seen.get(code.indexOf(i))) {
-				seen.set(code.indexOf(i));
-				Liveness.targets(i).forEach(work::add);
-				if (!Liveness.falls(i))
-					break;
-				i = i.getNext();
-			}
+		Reach.walk(code, seen, work);
 	}
 }
