@@ -166,13 +166,15 @@ final class CrashTest {
 
 	/** Returns how a thread waits by its record; -1: there is none. */
 	private static int kind(Memory m, String id) {
-		byte[] r;
 		synchronized (m.content) {
-			r = m.content.get("t/" + id);
+			return kind("t/" + id, m.content.get("t/" + id));
 		}
-		if (r == null)
+	}
+
+	private static int kind(String key, byte[] record) {
+		if (record == null || !key.startsWith("t/"))
 			return -1;
-		Bytes b = SEAL.open("t/" + id, r);
+		Bytes b = SEAL.open(key, record);
 		b.get();
 		b.unsigned();
 		b.unsigned();
@@ -431,7 +433,7 @@ final class CrashTest {
 			v.start(id, task("Adder"));
 			until(() -> kind(m, id) == KeptFiber.AWAIT);
 		}
-		m.fails = c -> kindOf(c) == KeptFiber.COMMIT;
+		m.fails = c -> kind(c.key, c.value) == KeptFiber.COMMIT;
 		for (int k = 0; k < 50; k++)
 			v.send("a" + k, 1);
 		assertTrue(v.awaitAll(600_000));
@@ -481,21 +483,11 @@ final class CrashTest {
 		Memory m = new Memory();
 		Vault v = vault(m);
 		int[] left = {2};
-		m.fails = c -> kindOf(c) == KeptFiber.COMMIT && left[0]-- > 0;
+		m.fails = c -> kind(c.key, c.value) == KeptFiber.COMMIT && left[0]-- > 0;
 		v.start("k", task("Keys", 0L));
 		assertTrue(v.await("k", 600_000));
 		assertEquals(List.of("k#1", "k#1", "k#1", "k#2"), seen);
 		v.close();
-	}
-
-	private static int kindOf(Store.Change c) {
-		if (c.value == null || !c.key.startsWith("t/"))
-			return -1;
-		Bytes b = SEAL.open(c.key, c.value);
-		b.get();
-		b.unsigned();
-		b.unsigned();
-		return b.get();
 	}
 
 	/** A clock that stands still until it is let go; then it is an hour further. */
