@@ -145,10 +145,6 @@ public abstract class Code {
 		return c.pusher.at(c, sites[k], on);
 	}
 
-	final Site site(int k) {
-		return sites[k];
-	}
-
 	/**
 	 * Hash of the methods of a class that may suspend and, if deep, of what they call directly.
 	 * 0: the class is not translated.

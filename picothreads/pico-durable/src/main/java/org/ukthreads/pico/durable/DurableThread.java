@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.function.Consumer;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.NeverBlocks;
@@ -418,15 +417,7 @@ final class DurableThread extends KeptFiber {
 			interrupt();
 	}
 
-	Header head() {
-		return head;
-	}
-
 	/* --- messages --- */
-
-	long taken() {
-		return head.taken;
-	}
 
 	/** Returns the number of the last message that came. Later ones are still in the store. */
 	synchronized long heard() {

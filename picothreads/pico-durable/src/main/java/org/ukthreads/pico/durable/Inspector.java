@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.function.Function;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
 

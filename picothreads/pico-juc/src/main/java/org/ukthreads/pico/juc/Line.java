@@ -172,10 +172,6 @@ final class Line {
 		return !queue.isEmpty() && queue.get(0).fiber != Fiber.current();
 	}
 
-	synchronized boolean firstIsExclusive() {
-		return !queue.isEmpty() && !queue.get(0).shared;
-	}
-
 	/** In order. kind 0: all; 1: exclusive waiters; 2: shared ones. */
 	synchronized List<Thread> threads(int kind) {
 		List<Thread> l = new ArrayList<>();

@@ -81,7 +81,6 @@ final class Run
 	private long steps;
 	private int decisions;
 	private int preemptions;
-	private long points;
 	private long pinned;
 	private final List<Schedule.Turn> turns = new ArrayList<>();
 	/** Describes each turn; null: not wanted. */
@@ -249,10 +248,6 @@ final class Run
 		return started;
 	}
 
-	long points() {
-		return points;
-	}
-
 	long pinned() {
 		return pinned;
 	}
@@ -355,7 +350,6 @@ final class Run
 			/* Or the thread is stuck since an earlier run. */
 			if (ended || f.runtime() != rt)
 				return true;
-			points++;
 			Task t = task(f);
 			if (t.dead)
 				return true;

@@ -77,10 +77,6 @@ public final class Schedule {
 		return at.get(key(thread, step));
 	}
 
-	List<Turn> turns() {
-		return turns;
-	}
-
 	/** Returns how often the run leaves the default schedule. */
 	public int length() {
 		return turns.size();
