@@ -40,6 +40,10 @@ public class PicoDataInputStream extends DataInputStream {
 		return PicoInputStream.readNBytes(source, b, off, len);
 	}
 
+	public void skipNBytes(long n) throws IOException {
+		PicoInputStream.skipNBytes(source, n);
+	}
+
 	public long transferTo(OutputStream out) throws IOException {
 		return PicoInputStream.transfer(source, out);
 	}

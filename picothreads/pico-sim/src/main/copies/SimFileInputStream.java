@@ -64,6 +64,8 @@ public class SimFileInputStream extends FileInputStream {
 	}
 
 	public byte[] readNBytes(int most) throws IOException {
+		if (most < 0)
+			throw new IllegalArgumentException("len < 0");
 		java.io.ByteArrayOutputStream b = new java.io.ByteArrayOutputStream();
 		byte[] some = new byte[8192];
 		for (int n; b.size() < most

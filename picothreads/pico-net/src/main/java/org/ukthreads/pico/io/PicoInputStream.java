@@ -43,8 +43,6 @@ public abstract class PicoInputStream extends InputStream {
 	}
 
 	public byte[] readNBytes(int n) throws IOException {
-		if (n < 0)
-			throw new IllegalArgumentException("len < 0");
 		return readNBytes(this, n);
 	}
 
@@ -92,6 +90,8 @@ public abstract class PicoInputStream extends InputStream {
 	}
 
 	static byte[] readNBytes(InputStream in, int most) throws IOException {
+		if (most < 0)
+			throw new IllegalArgumentException("len < 0");
 		byte[] b = new byte[Math.min(most, 8192)];
 		int n = 0;
 		while (n < most) {
