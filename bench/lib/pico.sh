@@ -57,13 +57,13 @@ else
 fi
 
 jmh() { # JDK-HOME NAME JMH-WORDS...: the result is $work/NAME.json, the output $work/NAME.log
-	local home=$1 name=$2 extra=
+	local home=$1 name=$2 loom=
 	shift 2
 	[ "$(version "$home")" -lt 21 ] ||
-		extra="--add-exports=java.base/jdk.internal.vm=ALL-UNNAMED"
+		loom="-jvmArgsAppend --add-exports=java.base/jdk.internal.vm=ALL-UNNAMED"
 	# shellcheck disable=SC2086
 	timeout 14400 "$home/bin/java" -cp "$path" org.openjdk.jmh.Main "$@" $times -foe true \
-		${extra:+-jvmArgsAppend "$extra"} -jvmArgsAppend -Xmx1g \
+		-jvmArgsAppend --add-opens=java.base/java.lang=ALL-UNNAMED $loom -jvmArgsAppend -Xmx1g \
 		-rf json -rff "$work/$name.json" >"$work/$name.log" 2>&1 || {
 		grep -vE '^#|^$' "$work/$name.log" | tail -n 20 >&2
 		return 1

@@ -3,10 +3,11 @@
 # suspend + resume at depth 1/10/50, down-suspend-return, bytes per parked thread, spawn + park
 #
 # pico, javaflow and loom (jdk.internal.vm.Continuation, JDK 21 or later) are bare
-# continuations. pico-thread, virtual, platform and kotlin are whole threads that yield,
-# including their schedulers. The yield of a platform thread alone on its CPU is only a
-# system call, not a suspension. In the parked rows, pico is a light fiber and
-# pico-thread a fiber with a java.lang.Thread. Their bytes are those of the heap alone,
+# continuations. quasar (JDK 11; it cannot read the class files of later ones) is a fiber
+# that the unparking thread runs. pico-thread, virtual, platform and kotlin are whole
+# threads that yield, including their schedulers. The yield of a platform thread alone on
+# its CPU is only a system call, not a suspension. In the parked rows, pico is a light fiber
+# and pico-thread a fiber with a java.lang.Thread. Their bytes are those of the heap alone,
 # so platform threads are left out. The full run parks 10,000,000 light fibers in a heap
 # of 4 GB.
 set -eu
@@ -17,9 +18,12 @@ failed=0
 for home in $jdks; do
 	v=$(version "$home")
 	systems=
-	for s in pico javaflow pico-thread platform kotlin loom virtual; do
+	for s in pico javaflow quasar pico-thread platform kotlin loom virtual; do
 		wanted "$s" || continue
-		case $s in loom|virtual) [ "$v" -ge 21 ] || continue ;; esac
+		case $s in
+		loom|virtual) [ "$v" -ge 21 ] || continue ;;
+		quasar) [ "$v" -le 11 ] || continue ;;
+		esac
 		systems=$systems${systems:+,}$s
 	done
 	depths=1,10,50

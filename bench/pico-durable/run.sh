@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Durable threads: cost of a save, steps/s against a polled table and Temporal, parked, kill -9
+# Durable threads: cost of a save, steps/s against a table, Restate, Temporal, parked, kill -9
 #   --kills N    as many kills (10,000); --parked N: as many parked threads (1,000,000)
 #   --quick      small sizes
-# Temporal's own Java test server is run where Maven can get it.
+# Temporal's own Java test server is run where Maven can get it, and Restate's server, with
+# its default settings, where npm can.
 set -eu -o pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,15 +43,34 @@ cp=$cp$(jars "/slf4j-(api|nop)-2.0.17")
 java -cp "$cp" org.ukthreads.pico.durable.Cost | tee "$work/all"
 java -Xmx512m -cp "$cp" org.ukthreads.pico.durable.Throughput "$threads" "$steps" "$parked" |
 	tee -a "$work/all"
-# shellcheck disable=SC2086
-if mvn -q -B ${PICO_MVN:-} ${MAVEN_REPO:+-Dmaven.repo.local="$MAVEN_REPO"} \
-	-f "$here/temporal" compile exec:java -Dexec.mainClass=Steps \
-	-Dexec.args="$((threads / 10)) $steps" >"$work/temporal" 2>"$work/temporal.err"; then
-	sed -n 's/.*\({"bench".*}\).*/\1/p' "$work/temporal" | tee -a "$work/all"
+peer() { # NAME ARGUMENTS: runs its Steps
+	# shellcheck disable=SC2086
+	mvn -q -B ${PICO_MVN:-} ${MAVEN_REPO:+-Dmaven.repo.local="$MAVEN_REPO"} -f "$here/$1" \
+		compile exec:java -Dexec.mainClass=Steps -Dexec.args="$2" \
+		>"$work/$1" 2>"$work/$1.err" || {
+		echo "$1: not here, or failed:" >&2
+		tail -n 3 "$work/$1.err" >&2
+	}
+	sed -n 's/.*\({"bench".*}\).*/\1/p' "$work/$1" | tee -a "$work/all"
+	rm -rf "$here/$1/target"
+}
+peer temporal "$((threads / 10)) $steps"
+if (cd "$work" && npm pack @restatedev/restate-server-linux-x64@1.7.12 >/dev/null 2>&1 &&
+	tar xf restatedev-*.tgz); then
+	RESTATE_INGRESS__BIND_PORT=18080 RESTATE_ADMIN__BIND_PORT=19070 RESTATE_BIND_PORT=15122 \
+		RESTATE_DISABLE_TELEMETRY=true "$work/package/bin/restate-server" --no-logo \
+		--listen-mode tcp --base-dir "$work/restate.d" >"$work/restate.log" 2>&1 &
+	server=$!
+	trap 'kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+	until curl -sf http://127.0.0.1:19070/health >/dev/null; do
+		kill -0 "$server" 2>/dev/null || { tail -n 5 "$work/restate.log" >&2; break; }
+		sleep 0.2
+	done
+	peer restate "$threads $steps 18080 19070"
+	kill "$server" 2>/dev/null && wait "$server" || :
 else
-	echo "Temporal's test server: not here" >&2
+	echo "restate: its server is not here (npm pack)" >&2
 fi
-rm -rf "$here/temporal/target"
 java -Xmx300m -cp "$cp" org.ukthreads.pico.durable.Kills "$kills" "$work/k" | tee "$work/kills"
 if [ -n "$json" ]; then
 	python3 - "$work/all" "$work/kills" "$json" <<-'PY'
@@ -70,8 +90,8 @@ if [ -n "$json" ]; then
 	                     ("parked_per_s", "1/s"), ("start_ms", "ms"), ("wake_ms", "ms")):
 	            row("pico", "parked " + k, u, r[k])
 	    else:
-	        system = {"durable-steps": "pico", "polled-table": "table"}.get(r["bench"],
-	                                                                       "temporal")
+	        system = {"durable-steps": "pico", "polled-table": "table",
+	                  "restate-server": "restate"}.get(r["bench"], "temporal")
 	        row(system, r["on"] + " steps_per_s", "1/s", r["steps_per_s"])
 	        if "bytes_per_step" in r:
 	            row(system, r["on"] + " bytes_per_step", "bytes", r["bytes_per_step"])

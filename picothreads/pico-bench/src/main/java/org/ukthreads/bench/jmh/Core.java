@@ -17,14 +17,15 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.ukthreads.bench.flow.Flow;
 import org.ukthreads.bench.flow.FlowLoader;
+import org.ukthreads.bench.flow.Strand;
 import org.ukthreads.bench.work.Coroutines;
 import org.ukthreads.bench.work.Threads;
 import org.ukthreads.pico.Continuation;
 
 /**
  * Measures one suspension and resumption: at the leaf of a stack that stays (repeat), or with
- * the way down the stack and back up (down). Compares raw continuations (pico, loom, javaflow)
- * and whole threads that yield, scheduler included (pico-thread, virtual, platform, kotlin).
+ * the way down the stack and back up (down). Compares raw continuations (pico, loom, javaflow),
+ * a fiber without a scheduler (quasar), and whole threads that yield, scheduler included (pico-thread, virtual, platform, kotlin).
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -73,6 +74,15 @@ public class Core {
 					if (f[0] == null)
 						throw new IllegalStateException("ended");
 				}
+				return N;
+			};
+			break;
+		case "quasar":
+			Runnable q = (Runnable) new FlowLoader().loadClass(Strand.class.getName())
+				.getMethod("make", int.class, boolean.class).invoke(null, depth, repeat);
+			machine = () -> {
+				for (int i = 0; i < N; i++)
+					q.run();
 				return N;
 			};
 			break;
