@@ -97,6 +97,10 @@ public class Main {
 		return s + p.awaitTermination(1, TimeUnit.MINUTES);
 	}
 
+	static String same(ForkJoinPool p) {
+		return " " + (p.getFactory() == ForkJoinPool.defaultForkJoinWorkerThreadFactory);
+	}
+
 	static void pools() throws Exception {
 		elsewhere("common pool", () -> {
 			CompletableFuture<String> f = new CompletableFuture<>();
@@ -108,6 +112,11 @@ public class Main {
 		elsewhere("pool", () -> in(new ForkJoinPool(2), Main::place));
 		elsewhere("own factory", () -> in(new ForkJoinPool(1, Main::named, null, true),
 			() -> place() + Thread.currentThread().getName()));
+		elsewhere("factories", () -> {
+			ForkJoinPool mine = new ForkJoinPool(1, Main::named, null, true);
+			return same(new ForkJoinPool(1)) + same(new ForkJoinPool(2, new ForkJoinPool(1)
+				.getFactory(), null, false)) + same(mine);
+		});
 		elsewhere("all parameters", () -> in(new ForkJoinPool(1,
 			ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, false, 1, 2, 0, null, 1,
 			TimeUnit.SECONDS), Main::place));

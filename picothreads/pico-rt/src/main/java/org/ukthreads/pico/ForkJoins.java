@@ -48,13 +48,24 @@ public final class ForkJoins implements ForkJoinWorkerThreadFactory {
 	@Override
 	public ForkJoinWorkerThread newThread(ForkJoinPool p) {
 		ThreadGroup here = Thread.currentThread().getThreadGroup();
-		return Threads.getThreadGroup(Threads.currentThread()) == here ? new Worker(p)
-			: (ForkJoinWorkerThread) Builders.asCaller(() -> new Worker(p));
+		try {
+			return Threads.getThreadGroup(Threads.currentThread()) == here ? new Worker(p)
+				: (ForkJoinWorkerThread) Builders.asCaller(() -> new Worker(p));
+		} catch (SecurityException e) {
+			/* A security manager may refuse a class that has a getContextClassLoader. */
+			return ForkJoinPool.defaultForkJoinWorkerThreadFactory.newThread(p);
+		}
 	}
 
 	/** The factory to call in place of f. */
 	public static ForkJoinWorkerThreadFactory factory(ForkJoinWorkerThreadFactory f) {
 		return f == ForkJoinPool.defaultForkJoinWorkerThreadFactory ? new ForkJoins() : f;
+	}
+
+	/** Replaces ForkJoinPool.getFactory: programs compare its result with the default factory. */
+	public static ForkJoinWorkerThreadFactory getFactory(ForkJoinPool p) {
+		ForkJoinWorkerThreadFactory f = p.getFactory();
+		return f instanceof ForkJoins ? ForkJoinPool.defaultForkJoinWorkerThreadFactory : f;
 	}
 
 	/* Replaces new ForkJoinPool(...). */
