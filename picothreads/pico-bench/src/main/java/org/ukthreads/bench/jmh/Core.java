@@ -25,7 +25,8 @@ import org.ukthreads.pico.Continuation;
 /**
  * Measures one suspension and resumption: at the leaf of a stack that stays (repeat), or with
  * the way down the stack and back up (down). Compares raw continuations (pico, loom, javaflow),
- * a fiber without a scheduler (quasar), and whole threads that yield, scheduler included (pico-thread, virtual, platform, kotlin).
+ * a fiber that its caller runs (quasar), and whole threads that yield, scheduler included
+ * (pico-thread, virtual, platform, kotlin).
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
