@@ -18,20 +18,17 @@ static char text[PARTS][SIZE];
 
 static int parts(uk_group *g, int fd)
 {
-	uk_op ops[PARTS] = { { 0 } };
-	uk_end ends[16];
+	uk_op ops[PARTS];
+	uk_completion ends[16];
 	int right = 0, r;
 
 	for (int i = 0; i < PARTS; i++)
-		ops[i] = (uk_op){ .kind = UK_OP_READ,
-				  .fd = fd,
-				  .addr = text[i],
-				  .len = SIZE,
-				  .off = (int64_t)i * SIZE,
-				  .tag = (uint64_t)i };
-	if (uk_submitv(g, ops, PARTS) != PARTS)
+		ops[i] =
+		    UK_OP(.kind = UK_OP_READ, .fd = fd, .addr = text[i], .len = SIZE,
+			  .off = (int64_t)i * SIZE, .tag = (uint64_t)i);
+	if (uk_group_submit(g, ops, PARTS) != PARTS)
 		return -1;
-	while ((r = uk_wait_any(g, ends, 16, UK_FOREVER)) > 0)
+	while ((r = uk_group_wait_any(g, ends, 16, UK_FOREVER)) > 0)
 		for (int i = 0; i < r; i++)
 			right += ends[i].res == SIZE &&
 				 text[ends[i].tag][0] == 'A' + (int)ends[i].tag % 26;
@@ -40,29 +37,29 @@ static int parts(uk_group *g, int fd)
 
 static long the_end_of(uk_group *g)
 {
-	uk_end e = { 0 };
+	uk_completion e = { 0 };
 
-	uk_wait_any(g, &e, 1, UK_FOREVER);
+	uk_group_wait_any(g, &e, 1, UK_FOREVER);
 	return (long)e.res;
 }
 
 /* One operation receives repeatedly, each time into a buffer of the pool. */
 static int stream(const char *line)
 {
-	uk_op all = { .kind = UK_OP_RECV, .options = UK_OP_POOL | UK_OP_MULTI };
+	uk_op all = UK_OP(.kind = UK_OP_RECV, .options = UK_OP_POOL | UK_OP_MULTI);
 	int s[2], bytes = 0;
 	uk_buf_pool *pool;
 	uk_group *g;
 	uk_chan *c;
-	uk_end e = { 0 };
+	uk_completion e = { 0 };
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) || uk_buf_pool_create(&pool, 4, 4) ||
-	    uk_chan_create(&c, sizeof(uk_end), 1) || uk_group_create(&g, 8) ||
+	    uk_chan_create(&c, sizeof(uk_completion), 1) || uk_group_create(&g, 8) ||
 	    uk_group_to_chan(g, c))
 		return -1;
 	all.fd = s[0];
 	all.addr2 = pool;
-	uk_submitv(g, &all, 1);
+	uk_group_submit(g, &all, 1);
 	while (*line) {
 		uk_send(s[1], line, 1, 0);
 		uk_chan_recv(c, &e);
@@ -80,13 +77,13 @@ static int stream(const char *line)
 int main(void)
 {
 	char name[] = "/tmp/uk-example-XXXXXX", c;
-	uk_op silent = { .kind = UK_OP_READ, .addr = &c, .len = 1, .off = UK_OP_HERE };
-	uk_op chain[2] = {
-		{ .kind = UK_OP_WRITE, .addr = "0", .len = 1, .options = UK_OP_LINK },
-		{ .kind = UK_OP_FSYNC }
-	};
+	uk_op silent =
+	    UK_OP(.kind = UK_OP_READ, .addr = &c, .len = 1, .off = UK_OP_HERE);
+	uk_op chain[2] = { UK_OP(.kind = UK_OP_WRITE, .addr = "0", .len = 1,
+				 .options = UK_OP_LINK),
+			   UK_OP(.kind = UK_OP_FSYNC) };
 	int fd = mkstemp(name), p[2];
-	uk_end both[2];
+	uk_completion both[2];
 	uk_group *g;
 
 	if (fd < 0 || unlink(name) || pipe(p) || uk_group_create(&g, PARTS))
@@ -100,16 +97,16 @@ int main(void)
 
 	silent.fd = p[0];
 	silent.deadline = uk_after(10 * UK_MS);
-	uk_submitv(g, &silent, 1);
+	uk_group_submit(g, &silent, 1);
 	printf("at its deadline: %s\n", strerror(-(int)the_end_of(g)));
-	silent.deadline = 0;
-	uk_submitv(g, &silent, 1);
-	uk_async_cancel(g, silent.id);
+	silent.deadline = UK_FOREVER;
+	uk_group_submit(g, &silent, 1);
+	uk_group_cancel(g, silent.id);
 	printf("cancelled: %s\n", strerror(-(int)the_end_of(g)));
 
 	chain[0].fd = chain[1].fd = fd;
-	uk_submitv(g, chain, 2);
-	uk_wait_all(g, both, 2, UK_FOREVER);
+	uk_group_submit(g, chain, 2);
+	uk_group_wait_all(g, both, 2, UK_FOREVER);
 	printf("written: %d, synced: %d\n", (int)both[0].res, (int)both[1].res);
 
 	uk_group_destroy(g);

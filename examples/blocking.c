@@ -24,7 +24,7 @@ static void *bracketed(void *arg)
 	return arg;
 }
 
-static uk_time run(uk_attr *a, void *(*fn)(void *))
+static uk_time run(uk_thread_attr *a, void *(*fn)(void *))
 {
 	uk_time begun = uk_now();
 	uk_thread *t[THREADS];
@@ -39,14 +39,14 @@ static uk_time run(uk_attr *a, void *(*fn)(void *))
 
 int main(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_stats s;
 
 	if (uk_vpset_create(&a.set, "one", 1, NULL, 0) < 0)
 		return 1;
 	printf("bracketed: %s\n", run(&a, bracketed) < UK_FOREVER ? "all ended" : "?");
 	printf("plain: %s\n", run(&a, plain) < UK_FOREVER ? "all ended" : "?");
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	printf("the vp moved: %s\n", s.handoffs > THREADS / 2 ? "yes" : "no");
 	return 0;
 }

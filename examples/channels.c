@@ -43,9 +43,9 @@ static uk_thread *start(void *(*fn)(void *))
 int main(void)
 {
 	long n, sum = 0;
-	uk_select s[2] = {
-		{ NULL, UK_SELECT_RECV, 0, &n },
-		{ NULL, UK_SELECT_RECV, 0, NULL },
+	uk_chan_case s[2] = {
+		{ NULL, UK_CHAN_RECV, 0, &n },
+		{ NULL, UK_CHAN_RECV, 0, NULL },
 	};
 	uk_thread *t[WORKERS + 1];
 	int left = WORKERS, r;
@@ -60,12 +60,12 @@ int main(void)
 	for (int i = 1; i <= WORKERS; i++)
 		t[i] = start(square);
 	while (left)
-		if (uk_select_until(s, 2, UK_FOREVER) == 0)
+		if (uk_chan_select(s, 2, UK_FOREVER) == 0)
 			sum += n;
 		else
 			left--;
 	printf("1 + 4 + ... + 10000 = %ld\n", sum);
-	r = uk_select_until(s, 2, uk_after(10 * UK_MS));
+	r = uk_chan_select(s, 2, uk_after(10 * UK_MS));
 	printf("nothing more comes: %s\n", r == -ETIMEDOUT ? "timed out" : "?");
 	for (int i = 0; i <= WORKERS; i++)
 		uk_thread_join(t[i], NULL);

@@ -14,9 +14,9 @@ static struct sockaddr_in address;
 
 static void start(void *(*fn)(void *), void *arg)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
-	a.flags = UK_ATTR_DETACHED;
+	a.flags = UK_THREAD_DETACHED;
 	if (uk_thread_create(NULL, &a, fn, arg) < 0)
 		abort();
 }

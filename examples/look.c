@@ -29,7 +29,7 @@ static int waiters(void)
 {
 	int n = 0;
 
-	uk_thread_each(count_waiters, &n);
+	uk_thread_each(count_waiters, &n, sizeof(uk_thread_info));
 	return n;
 }
 
@@ -44,7 +44,7 @@ static int lines_with(const char *words)
 
 int main(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t[WAITERS];
 	uk_stats s;
 	int fd = memfd_create("dump", 0);
@@ -66,7 +66,7 @@ int main(void)
 		uk_sem_post(&sem);
 	for (int i = 0; i < WAITERS; i++)
 		uk_thread_join(t[i], NULL);
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	printf("created %d, ended %d, switches %s\n", (int)s.creates, (int)s.exits,
 	       s.switches >= WAITERS ? "counted" : "?");
 	return 0;

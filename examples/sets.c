@@ -42,7 +42,7 @@ static void *tour(void *arg)
 
 int main(void)
 {
-	uk_attr batch = UK_ATTR_INIT;
+	uk_thread_attr batch = UK_THREAD_ATTR_INIT;
 	uk_thread *t[BATCH], *ticker, *guest;
 	int stayed = 0, toured = 0;
 	void *set;

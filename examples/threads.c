@@ -12,7 +12,7 @@ struct range {
 
 static uk_thread *must_start(void *(*fn)(void *), void *arg)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.stack_size = 32 << 10;

@@ -21,7 +21,7 @@ static void *sleeper(void *arg)
 
 int main(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_sem never = UK_SEM_INIT(0);
 	int naps = 0, r;
 

@@ -21,14 +21,13 @@ WAYS = [("gcc", ["-std=c99", "-Wstrict-prototypes", "-Wmissing-prototypes"]),
         ("clang++", ["-std=c++11"] + CXX[:2]), ("clang++", ["-std=c++20"] + CXX[:2])]
 # An initialiser may leave out members in both languages.
 USES = """#include <uk/uk.h>
-uk_attr attr = UK_ATTR_INIT;
+uk_thread_attr attr = UK_THREAD_ATTR_INIT;
 uk_mutex mutex = UK_MUTEX_INIT, recursive = UK_MUTEX_RECURSIVE_INIT;
 uk_cond cond = UK_COND_INIT;
 uk_rwlock rwlock = UK_RWLOCK_INIT;
 uk_sem sem = UK_SEM_INIT(3);
 uk_once once = UK_ONCE_INIT;
 uk_spin spin = UK_SPIN_INIT;
-uk_fifo fifo = UK_FIFO_INIT;
 extern uk_time span;
 uk_time span = 3 * UK_SEC + 2 * UK_MS + UK_US;
 int each(const uk_thread_info *i, void *arg);
@@ -41,8 +40,8 @@ int main(void)
 	uk_stats s;
 	uint64_t sum = 0;
 
-	uk_stats_get(&s);
-	if (uk_vp_stats(uk_vp_self(), &s) < 0 || uk_thread_each(each, &sum) < 0)
+	uk_stats_get(&s, sizeof(s));
+	if (uk_vp_stats(uk_vp_self(), &s, sizeof(s)) < 0 || uk_thread_each(each, &sum, sizeof(uk_thread_info)) < 0)
 		return 1;
 #define X(name, text) sum += s.name;
 	UK_COUNTERS(X)
@@ -65,7 +64,7 @@ def main():
             sources = {h: "#include <uk/%s>\n" % h for h in headers}
             uses = USES.replace("nothing", null)
             if not cxx:
-                uses = uses.replace("uk_attr attr", "static uk_attr attr") \
+                uses = uses.replace("uk_thread_attr attr", "static uk_thread_attr attr") \
                     .replace("int main(void)\n{", "int main(void)\n{\n\tattr.flags = 0;")
             sources["a program"] = uses
             for name, text in sources.items():

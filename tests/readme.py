@@ -26,9 +26,9 @@ static void *listens(void *arg)
 	int l = uk_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(a);
-	uk_attr detached = UK_ATTR_INIT;
+	uk_thread_attr detached = UK_THREAD_ATTR_INIT;
 
-	detached.flags = UK_ATTR_DETACHED;
+	detached.flags = UK_THREAD_DETACHED;
 	if (bind(l, (struct sockaddr *)&a, len) || listen(l, 512) ||
 	    getsockname(l, (struct sockaddr *)&a, &len))
 		return arg;

@@ -5,6 +5,10 @@
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
+#ifndef __cplusplus
+#pragma GCC diagnostic ignored "-Woverride-init" /* UK_OP(.deadline = ...) */
+#endif
+
 #include <errno.h>
 #include <regex.h>
 #include <stdbool.h>

@@ -116,7 +116,7 @@ static int accept_late(struct listener *l, struct sockaddr *a, socklen_t *n)
 		return -ESHUTDOWN;
 	if (accepts_park()) {
 		/* no thread deadline: uk_accept4 would not try if it had passed */
-		rc = uk_wait(l->late, POLLIN, uk_after(DRAIN));
+		rc = uk_wait_fd(l->late, POLLIN, uk_after(DRAIN));
 		if (rc < 0)
 			return rc == -ETIMEDOUT ? -ESHUTDOWN : rc;
 		return uk_accept4(l->late, a, n, SOCK_CLOEXEC);
@@ -161,7 +161,7 @@ static void turn_away(struct ticket *t, int rc)
 	conns_leave();
 }
 
-/* If no thread can be created now (UK_STACK_LIMIT, the system's limits), an idle
+/* If no thread can be created now (UK_THREAD_LIMIT, the system's limits), an idle
  * connection is closed, or a busy one ends soon. Until then the client waits as in the
  * backlog. */
 static int start_thread(struct ticket *t)

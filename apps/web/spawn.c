@@ -90,7 +90,7 @@ int spawn_init(void)
 static int spawn(const char *name, uk_vpset *set, unsigned flags, void *(*fn)(void *),
 		 void *arg)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	pthread_t id;
 
 	if (cfg.mode == MODE_PTH)
@@ -98,7 +98,7 @@ static int spawn(const char *name, uk_vpset *set, unsigned flags, void *(*fn)(vo
 	a.stack_size = cfg.stack;
 	a.set = set ? set : spawn_set();
 	a.name = name;
-	a.flags = UK_ATTR_DETACHED | UK_ATTR_NOWAIT | flags;
+	a.flags = UK_THREAD_DETACHED | UK_THREAD_NOWAIT | flags;
 	return uk_thread_create(NULL, &a, fn, arg);
 }
 
@@ -117,7 +117,7 @@ int spawn_helper(const char *name, void *(*fn)(void *))
  * generators and malloc's caches. */
 int spawn_conn(struct ticket *t)
 {
-	return spawn("connection", NULL, cfg.full ? 0 : UK_ATTR_LIGHT, conn_main, t);
+	return spawn("connection", NULL, cfg.full ? 0 : UK_THREAD_LIGHT, conn_main, t);
 }
 
 static bool own_stack(char **base, size_t *size)

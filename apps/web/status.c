@@ -195,7 +195,7 @@ static void json_runtime(FILE *f)
 	uk_vpset *set = spawn_set();
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	fprintf(f, ",\"engine\":\"%s\",\"runtime\":{", uk_reactor_name());
 	json_stats(f, &s);
 	fputs("},\"vps\":[", f);
@@ -203,7 +203,7 @@ static void json_runtime(FILE *f)
 		uk_vp *vp = uk_vpset_vp(set, i);
 
 		memset(&s, 0, sizeof(s));
-		uk_vp_stats(vp, &s);
+		uk_vp_stats(vp, &s, sizeof(s));
 		fprintf(f, "%s{\"id\":%u,\"stats\":{", i ? "," : "", uk_vp_id(vp));
 		json_stats(f, &s);
 		fputs("}}", f);
@@ -237,7 +237,7 @@ static void build_json(FILE *f)
 	fputs(",\"threads\":[", f);
 	l.n = 0;
 	if (cfg.mode != MODE_PTH)
-		uk_thread_each(json_thread, &l);
+		uk_thread_each(json_thread, &l, sizeof(uk_thread_info));
 	fputs("]}\n", f);
 }
 
@@ -299,7 +299,7 @@ static void metrics_runtime(FILE *f)
 	uk_stats *vp = calloc(n, sizeof(*vp));
 	char labels[32];
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 #define X(name, text)                                                                  \
 	metric(f, "ukthreads_" #name "_total", "counter", text, "", s.name);
 	UK_COUNTERS(X)
@@ -313,7 +313,7 @@ static void metrics_runtime(FILE *f)
 	X(stacks, "stacks mapped, in use or pooled")
 #undef X
 	for (unsigned i = 0; vp && i < n; i++)
-		uk_vp_stats(uk_vpset_vp(set, i), &vp[i]);
+		uk_vp_stats(uk_vpset_vp(set, i), &vp[i], sizeof(vp[i]));
 	for (unsigned i = 0; vp && i < n; i++) {
 		snprintf(labels, sizeof(labels), "{vp=\"%u\"}",
 			 uk_vp_id(uk_vpset_vp(set, i)));

@@ -209,7 +209,7 @@ static int again(struct stream *s, int rc)
 	if (e == SSL_ERROR_WANT_READ)
 		r = tls_more(s);
 	else if (e == SSL_ERROR_WANT_WRITE)
-		r = uk_wait(s->fd, POLLOUT, UK_FOREVER);
+		r = uk_wait_fd(s->fd, POLLOUT, UK_FOREVER);
 	else
 		return 0;
 	if (r < 0 && !s->err)
@@ -298,7 +298,7 @@ void tls_bye(struct stream *s)
 		ERR_clear_error();
 		r = SSL_shutdown(s->ssl);
 	} while (r < 0 && SSL_get_error(s->ssl, r) == SSL_ERROR_WANT_WRITE &&
-		 uk_wait(s->fd, POLLOUT, UK_FOREVER) >= 0);
+		 uk_wait_fd(s->fd, POLLOUT, UK_FOREVER) >= 0);
 	ERR_clear_error();
 }
 

@@ -44,13 +44,13 @@ static unsigned lent; /* buffers that the kernel holds */
 static void get_back(uk_group *g, bool accepted, unsigned most)
 {
 	while (!accepted || lent > most) {
-		uk_end e;
-		int r = uk_wait_any(g, &e, 1, UK_FOREVER);
+		uk_completion e;
+		int r = uk_group_wait_any(g, &e, 1, UK_FOREVER);
 
 		if (r != 1 || e.res < 0)
 			die("a send", r == 1 ? (int)e.res : r);
-		accepted |= !(e.flags & UK_END_FREE);
-		lent -= !!(e.flags & UK_END_FREE);
+		accepted |= !(e.flags & UK_COMPLETION_FREE);
+		lent -= !!(e.flags & UK_COMPLETION_FREE);
 	}
 }
 
@@ -64,14 +64,12 @@ static void lends(void)
 	if (uk_group_create(&g, 2 * BUFS))
 		die("uk_group_create", ENOMEM);
 	while ((n = uk_recv(p.in, b + (size_t)i * p.chunk, p.chunk, 0)) > 0) {
-		uk_op op = { .kind = UK_OP_SEND,
-			     .options = UK_OP_ZEROCOPY,
-			     .fd = p.out,
-			     .addr = b + (size_t)i * p.chunk,
-			     .len = (size_t)n };
+		uk_op op =
+		    UK_OP(.kind = UK_OP_SEND, .options = UK_OP_ZEROCOPY, .fd = p.out,
+			  .addr = b + (size_t)i * p.chunk, .len = (size_t)n);
 
-		if (uk_submitv(g, &op, 1) != 1)
-			die("uk_submitv", EAGAIN);
+		if (uk_group_submit(g, &op, 1) != 1)
+			die("uk_group_submit", EAGAIN);
 		lent++;
 		get_back(g, false, BUFS - 1);
 		i = (i + 1) % BUFS;

@@ -16,27 +16,21 @@ static int (*work)(void);
 
 static uk_op read_of(unsigned i)
 {
-	return (uk_op){ .kind = UK_OP_READ,
-			.fd = fd,
-			.addr = bufs + (size_t)i * BLOCK,
-			.len = BLOCK,
-			.tag = i };
+	return UK_OP(.kind = UK_OP_READ, .fd = fd, .addr = bufs + (size_t)i * BLOCK,
+		     .len = BLOCK, .tag = i);
 }
 
 static uk_op stat_of(unsigned i)
 {
-	return (uk_op){ .kind = UK_OP_STATX,
-			.fd = AT_FDCWD,
-			.len = STATX_BASIC_STATS,
-			.addr2 = &st[i],
-			.tag = i };
+	return UK_OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .len = STATX_BASIC_STATS,
+		     .addr2 = &st[i], .tag = i);
 }
 
 static int calls(void)
 {
 	unsigned *block = calloc(depth, sizeof(*block));
 	uk_op *ops = calloc(depth, sizeof(*ops));
-	uk_end *ends = calloc(depth, sizeof(*ends));
+	uk_completion *ends = calloc(depth, sizeof(*ends));
 	uk_group *g;
 	uint64_t seed = 1;
 	long done = 0;
@@ -59,9 +53,9 @@ static int calls(void)
 			} else {
 				ops[i].addr = names[done + i];
 			}
-		if (uk_submitv(g, ops, depth) != (int)depth)
-			die("uk_submitv", EAGAIN);
-		r = uk_wait_all(g, ends, depth, UK_FOREVER);
+		if (uk_group_submit(g, ops, depth) != (int)depth)
+			die("uk_group_submit", EAGAIN);
+		r = uk_group_wait_all(g, ends, depth, UK_FOREVER);
 		for (int k = 0; k < r; k++) {
 			unsigned i = (unsigned)ends[k].tag;
 
@@ -100,7 +94,7 @@ static void *reader(void *arg)
 static int threads(void)
 {
 	uk_thread **t = calloc(depth, sizeof(*t));
-	uk_attr a = { .flags = UK_ATTR_LIGHT };
+	uk_thread_attr a = { .flags = UK_THREAD_LIGHT };
 	int64_t since = now_ns();
 
 	share = (n + depth - 1) / depth;

@@ -38,7 +38,7 @@ struct seat {
 #define pipe_write(p, c) uk_write(p, c, 1)
 #define pipe_close uk_close
 
-static unsigned base_flags; /* UK_ATTR_LIGHT or 0 */
+static unsigned base_flags; /* UK_THREAD_LIGHT or 0 */
 
 static inline void must(const char *call, int e)
 {
@@ -48,8 +48,8 @@ static inline void must(const char *call, int e)
 
 static inline int try_spawn(thread *t, void *(*fn)(void *), void *arg, size_t stack)
 {
-	uk_attr a = UK_ATTR_INIT;
-	a.flags = t ? base_flags : base_flags | UK_ATTR_DETACHED;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
+	a.flags = t ? base_flags : base_flags | UK_THREAD_DETACHED;
 	a.stack_size = stack;
 	return -uk_thread_create(t, &a, fn, arg);
 }
@@ -139,7 +139,7 @@ static void *root(void *p)
 static inline void run(char **own, void (*fn)(void))
 {
 	thread t;
-	base_flags = strcmp(own[0], "light") ? 0 : UK_ATTR_LIGHT;
+	base_flags = strcmp(own[0], "light") ? 0 : UK_THREAD_LIGHT;
 	root_fn = fn;
 	must("uk_init", uk_init());
 	must("uk_thread_create", -try_spawn(&t, root, NULL, 0));

@@ -157,7 +157,7 @@ static uk_vpset *set_for(const char *how)
 
 static void serve_uk(const char *how)
 {
-	uk_attr a = { .flags = UK_ATTR_LIGHT, .set = set_for(how) };
+	uk_thread_attr a = { .flags = UK_THREAD_LIGHT, .set = set_for(how) };
 	uk_thread *t[CONNECTIONS];
 
 	for (int i = 0; i < CONNECTIONS; i++)

@@ -153,10 +153,10 @@ static void on_signal(int sig)
 
 static void *accept_them(void *arg)
 {
-	uk_attr attr = UK_ATTR_INIT;
+	uk_thread_attr attr = UK_THREAD_ATTR_INIT;
 	int fd;
 
-	attr.flags = UK_ATTR_DETACHED;
+	attr.flags = UK_THREAD_DETACHED;
 	attr.stack_size = 128 * 1024;
 	while (uk_sem_wait(&room) == 0) {
 		fd = uk_accept4(listener, NULL, NULL, SOCK_CLOEXEC);

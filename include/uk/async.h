@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* async.h - asynchronous calls: submit many at once, continue, collect their
- * completions. uk_submitv(3) says what an operation means and which memory it owns.
+ * completions. uk_group_submit(3) says what an operation means and which memory it owns.
  *
  * A group holds up to depth operations, in flight or completed and not yet collected:
  *
- *	uk_submitv(g, ops, n)    hands them to the kernel; never waits for one
- *	uk_wait_any(g, ...)      collects completions, and waits if there is none
+ *	uk_group_submit(g, ops, n)   hands them to the kernel; never waits for one
+ *	uk_group_wait_any(g, ...)    collects completions, and waits if there is none
  *
  * ops itself is copied; the memory that it points to belongs to the operation until it
  * has completed. Any thread may submit, cancel and collect; one thread at a time may
@@ -14,7 +14,7 @@
 #define UK_ASYNC_H
 
 #include <uk/chan.h>
-#include <uk/types.h>
+#include <uk/thread.h>
 
 UK_BEGIN
 
@@ -52,16 +52,16 @@ typedef struct uk_buf_pool uk_buf_pool;
  * later operations begin when it has completed. */
 #define UK_OP_DRAIN 2u
 /* UK_OP_ACCEPT (addr = NULL), and UK_OP_RECV with UK_OP_POOL: repeats itself. Each
- * completion but the last has UK_END_MORE. */
+ * completion but the last has UK_COMPLETION_MORE. */
 #define UK_OP_MULTI 4u
 /* UK_OP_RECV: into a buffer of the pool addr2; len = 0, or a limit. -ENOBUFS: none. */
 #define UK_OP_POOL 8u
 /* UK_OP_SEND, UK_OP_SENDMSG: without a copy if possible. Two completions: the count,
- * with UK_END_MORE, and 0 with UK_END_FREE; on failure, or in a full group, one with
- * UK_END_FREE. */
+ * with UK_COMPLETION_MORE, and 0 with UK_COMPLETION_FREE; on failure, or in a full
+ * group, one with UK_COMPLETION_FREE. */
 #define UK_OP_ZEROCOPY 16u
 
-/* Fields that the kind does not read are zero. */
+/* Begin with UK_OP_INIT; fields that the kind does not read stay zero. */
 typedef struct uk_op {
 	int kind; /* UK_OP_... */
 	int fd;
@@ -73,23 +73,30 @@ typedef struct uk_op {
 	unsigned flags;
 	unsigned options; /* UK_OP_LINK | ... */
 	unsigned reserved0;
-	uk_time deadline; /* ns; past it -ETIMEDOUT; 0, UK_FOREVER: none */
+	uk_time deadline; /* ns, uk_now(); past it -ETIMEDOUT; 0: do not wait */
 	uint64_t tag;     /* the program's own, returned by the completion */
-	uint64_t id;      /* set by uk_submitv, for uk_async_cancel; never 0 */
+	uint64_t id;      /* set by uk_group_submit, for uk_group_cancel; never 0 */
 	int64_t off2;
 	uint64_t reserved;
 } uk_op;
+/* An operation without a deadline. */
+#define UK_OP_INIT                                                                     \
+	{                                                                              \
+		0, 0, UK_NULL, 0, 0, UK_NULL, 0, 0, 0, 0, UK_FOREVER, 0, 0, 0, 0       \
+	}
+/* The same with other fields set, in C: UK_OP(.kind = UK_OP_READ, .fd = fd, ...). */
+#define UK_OP(...) ((uk_op){ .deadline = UK_FOREVER, __VA_ARGS__ })
 
-typedef struct uk_end {
+typedef struct uk_completion {
 	uint64_t tag, id;
 	int64_t res;    /* >= 0, or -errno */
 	void *buf;      /* of the pool, if used: give it back by uk_buf_put */
-	unsigned flags; /* UK_END_... */
+	unsigned flags; /* UK_COMPLETION_... */
 	unsigned reserved;
-} uk_end;
+} uk_completion;
 
-#define UK_END_MORE 1u /* the operation continues */
-#define UK_END_FREE 2u /* memory sent with UK_OP_ZEROCOPY may be written to */
+#define UK_COMPLETION_MORE 1u /* the operation continues */
+#define UK_COMPLETION_FREE 2u /* memory sent with UK_OP_ZEROCOPY may be written to */
 
 /* A group for depth operations (1 to 2^24). -EINVAL, -ENOMEM. */
 UK_API int uk_group_create(uk_group **out, unsigned depth);
@@ -98,21 +105,33 @@ UK_API int uk_group_create(uk_group **out, unsigned depth);
 UK_API void uk_group_destroy(uk_group *g);
 /* Hand over ops[0..n): returns how many were taken, from the first on (a chain whole or
  * not at all). -EAGAIN: the group is full. An invalid operation has an error as res. */
-UK_API int uk_submitv(uk_group *g, uk_op *ops, unsigned n);
-/* Ask for the end of operation id; it is collected as any, with its result or
- * -ECANCELED. -ENOENT: it has completed. */
-UK_API int uk_async_cancel(uk_group *g, uint64_t id);
-/* Collect up to max completions: any waits for one, min for that many, all for all that
- * are in flight; none for more than are in flight, or than max. Returns how many; 0:
- * none is in flight. deadline: ns, uk_now(); 0: do not wait. -ETIMEDOUT, -ECANCELED
- * (only if nothing was collected), -EBUSY (another thread waits, or there is a
- * channel), -EINVAL. */
-UK_API int uk_wait_any(uk_group *g, uk_end *out, unsigned max, uk_time deadline);
-UK_API int uk_wait_min(uk_group *g, uk_end *out, unsigned max, unsigned min,
-		       uk_time deadline);
-UK_API int uk_wait_all(uk_group *g, uk_end *out, unsigned max, uk_time deadline);
-/* From now on completions go to c, a channel of uk_end that outlives the group. -EBUSY:
- * there is a channel, or a thread waits; -EINVAL: other elements; -ENOMEM, -EAGAIN. */
+UK_API int uk_group_submit(uk_group *g, uk_op *ops, unsigned n);
+/* Run fn(arg) in a new user thread of the group, an operation like the others: its
+ * completion has what fn returns as res, and arg as tag. *id (NULL: not wanted) is for
+ * uk_group_cancel, which cancels the thread. Errors of uk_thread_create, and -EAGAIN:
+ * the group is full. */
+UK_API int uk_group_spawn(uk_group *g, uint64_t *id, const uk_thread_attr *a,
+			  int64_t (*fn)(void *), void *arg);
+/* Ask for the end of operation id, or UK_GROUP_ALL; it is collected as any, with its
+ * result or -ECANCELED. -ENOENT: it has completed. */
+UK_API int uk_group_cancel(uk_group *g, uint64_t id);
+#define UK_GROUP_ALL 0
+/* Wait until nothing is in flight, and drop all completions: the first error among
+ * them, or 0. UK_GROUP_CANCEL: the first error cancels the rest. Also as
+ * uk_group_wait_any: call again after -ETIMEDOUT. */
+UK_API int uk_group_join(uk_group *g, unsigned flags, uk_time deadline);
+#define UK_GROUP_CANCEL 1u
+/* Collect up to max completions: any waits for one, all for max of them, or for as many
+ * as are in flight. Returns how many; 0: none is in flight. deadline: ns, uk_now(); 0:
+ * do not wait. -ETIMEDOUT, -ECANCELED (only if nothing was collected), -EBUSY (another
+ * thread waits, or there is a channel), -EINVAL. */
+UK_API int uk_group_wait_any(uk_group *g, uk_completion *out, unsigned max,
+			     uk_time deadline);
+UK_API int uk_group_wait_all(uk_group *g, uk_completion *out, unsigned max,
+			     uk_time deadline);
+/* From now on completions go to c, a channel of uk_completion that outlives the group.
+ * -EBUSY: there is a channel, or a thread waits; -EINVAL: other elements; -ENOMEM,
+ * -EAGAIN. */
 UK_API int uk_group_to_chan(uk_group *g, uk_chan *c);
 
 /* n buffers of size bytes each. -EINVAL, -ENOMEM. Destroy an unused pool only. */

@@ -22,17 +22,31 @@ UK_API int uk_chan_recv_until(uk_chan *c, void *elem, uk_time deadline);
 UK_API int uk_chan_tryrecv(uk_chan *c, void *elem); /* -EAGAIN: it would wait */
 UK_API size_t uk_chan_len(const uk_chan *c);
 
-typedef struct uk_select {
+typedef struct uk_chan_case {
 	uk_chan *chan; /* NULL: this case is never ready */
-	int op;        /* UK_SELECT_... */
+	int op;        /* UK_CHAN_... */
 	int result;    /* 0 or -EPIPE, written for the case performed */
 	void *elem;    /* what to send, or where to receive */
-} uk_select;
-#define UK_SELECT_RECV 0
-#define UK_SELECT_SEND 1
+} uk_chan_case;
+#define UK_CHAN_RECV 0
+#define UK_CHAN_SEND 1
 /* Wait until one case can proceed, and perform that one: its index, chosen fairly among
- * those ready, or -errno. deadline: ns, uk_now(); 0: do not wait (-EAGAIN). */
-UK_API int uk_select_until(uk_select *cases, unsigned n, uk_time deadline);
+ * those ready, or -errno. deadline: ns, uk_now(); 0: do not wait. */
+UK_API int uk_chan_select(uk_chan_case *cases, unsigned n, uk_time deadline);
+
+/* A copy of *elem is sent to c at the time at (ns, uk_now()), and then every period ns
+ * (0: once). If c is full the timer waits, and times that pass meanwhile are left out.
+ * Stop it before c is destroyed. -EINVAL, -ENOMEM, -EAGAIN. */
+typedef struct uk_timer uk_timer; /* opaque */
+UK_API int uk_timer_start(uk_timer **out, uk_chan *c, const void *elem, uk_time at,
+			  uk_time period);
+UK_API void uk_timer_stop(uk_timer *t); /* and free it; nothing comes afterwards */
+
+/* From now on c, a channel of int, gets sig when the process gets this signal; NULL: as
+ * before. A signal that comes while the same one waits to be sent is left out. At least
+ * one kernel thread, as main, must leave sig unblocked. -EBUSY: there is a channel;
+ * -ENOENT (NULL): there is none; -EINVAL, -ENOMEM, -EAGAIN. */
+UK_API int uk_signal_to_chan(int sig, uk_chan *c);
 
 UK_END
 #endif

@@ -58,6 +58,11 @@ UK_API ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags,
 			 const struct sockaddr *addr, socklen_t len);
 UK_API ssize_t uk_recvmsg(int fd, struct msghdr *m, int flags);
 UK_API ssize_t uk_sendmsg(int fd, const struct msghdr *m, int flags);
+/* For n messages; returns how many were received or sent. With MSG_WAITFORONE receive
+ * waits for one only. (An error after the first message is lost.) */
+struct mmsghdr;
+UK_API int uk_recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags);
+UK_API int uk_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags);
 UK_API int uk_shutdown(int fd, int how);
 
 UK_API ssize_t uk_sendfile(int out, int in, off_t *off, size_t n);
@@ -67,7 +72,7 @@ UK_API ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t 
 /* Wait until fd is ready for events (POLLIN, POLLOUT, POLLPRI, POLLRDHUP): the ready
  * ones, or -errno. deadline: ns, uk_now(); 0: only look; -ETIMEDOUT when it has
  * passed. */
-UK_API int uk_wait(int fd, int events, uk_time deadline);
+UK_API int uk_wait_fd(int fd, int events, uk_time deadline);
 /* The same for n entries, as poll(2): how many are ready, with their revents, or
  * -errno. */
 struct pollfd;

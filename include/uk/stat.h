@@ -7,9 +7,8 @@
 
 UK_BEGIN
 
-/* Counters only grow, except the gauges. X(name, what it counts). The first list is
- * that of UKTHREADS_1 and does not change; new counters go to the end of the second. */
-#define UK_COUNTERS_1(X)                                                               \
+/* Counters only grow. X(name, what it counts). New ones go to the end. */
+#define UK_COUNTERS(X)                                                                 \
 	X(switches, "context switches between user threads")                           \
 	X(yields, "uk_yield calls that switched")                                      \
 	X(parks, "threads that parked")                                                \
@@ -37,39 +36,28 @@ UK_BEGIN
 	X(monitor_wakes, "monitor passes")                                             \
 	X(stack_maps, "stack slabs mapped")                                            \
 	X(stack_reuses, "stacks reused from a pool")                                   \
-	X(stalls, "stalls seen by the watchdog")
-#define UK_COUNTERS_2(X)                                                               \
+	X(stalls, "stalls seen by the watchdog")                                       \
 	X(spotted, "blocked carriers of which the kernel told (UK_ACTIVATION)")        \
 	X(takes, "vps that a spare carrier took")
-#define UK_COUNTERS(X) UK_COUNTERS_1(X) UK_COUNTERS_2(X)
 
-/* Grows at its end. The calls get the size that the program was compiled with: they
- * never write past it, and counters that an older library does not have are 0. */
+/* Grows at its end. size in the calls is sizeof(uk_stats) of the program: they never
+ * write past it, and counters that an older library does not have are 0. */
 typedef struct uk_stats {
-#define X(name, text) uint64_t name;
-	UK_COUNTERS_1(X)
 	uint64_t threads;  /* gauge: alive now */
 	uint64_t ready;    /* gauge: in run queues now (approximate) */
 	uint64_t vps;      /* gauge */
 	uint64_t carriers; /* gauge: kernel threads that run or may run user threads */
 	uint64_t spares;   /* gauge: parked carriers */
 	uint64_t stacks;   /* gauge: ever handed out, in use or pooled */
-	UK_COUNTERS_2(X)
+#define X(name, text) uint64_t name;
+	UK_COUNTERS(X)
 #undef X
 } uk_stats;
 
-/* Sum over all vps, which are not stopped. size: of *s, in bytes. */
-UK_API void uk_stats_get_sized(uk_stats *s, size_t size);
-static inline void uk_stats_get(uk_stats *s)
-{
-	uk_stats_get_sized(s, sizeof(*s));
-}
+/* Sum over all vps, which are not stopped. */
+UK_API void uk_stats_get(uk_stats *s, size_t size);
 /* Those of one vp. */
-UK_API int uk_vp_stats_sized(const uk_vp *vp, uk_stats *s, size_t size);
-static inline int uk_vp_stats(const uk_vp *vp, uk_stats *s)
-{
-	return uk_vp_stats_sized(vp, s, sizeof(*s));
-}
+UK_API int uk_vp_stats(const uk_vp *vp, uk_stats *s, size_t size);
 /* "io_uring", "epoll", or "none" if the runtime cannot start. */
 UK_API const char *uk_reactor_name(void);
 
@@ -78,8 +66,8 @@ UK_API const char *uk_reactor_name(void);
 UK_API void uk_dump(int fd);
 
 /* Call fn for every thread until it returns non-zero. The info is a snapshot; its
- * strings live until fn returns. It grows at its end, like uk_stats; size: of the
- * caller's uk_thread_info, -EINVAL: above 512. */
+ * strings live until fn returns. It grows at its end, like uk_stats; size is
+ * sizeof(uk_thread_info); -EINVAL: above 512. */
 typedef struct uk_thread_info {
 	uint64_t id, creator;
 	char name[32];
@@ -93,12 +81,8 @@ typedef struct uk_thread_info {
 	int light;
 	size_t stack_size;
 } uk_thread_info;
-UK_API int uk_thread_each_sized(int (*fn)(const uk_thread_info *, void *), void *arg,
-				size_t size);
-static inline int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void *arg)
-{
-	return uk_thread_each_sized(fn, arg, sizeof(uk_thread_info));
-}
+UK_API int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void *arg,
+			  size_t size);
 
 /* Call fn for each row that `uk doctor` prints; returns how many are missing. */
 UK_API int uk_doctor(void (*fn)(const char *name, const char *value, int ok, void *),

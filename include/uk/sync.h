@@ -13,11 +13,9 @@
 UK_BEGIN
 
 /* Futex: wait while *addr == expected. 0 when woken, -EAGAIN if the value differs. wake
- * returns how many it woke, requeue how many it woke or moved. */
+ * returns how many it woke. */
 UK_API int uk_futex_wait(const uint32_t *addr, uint32_t expected, uk_time deadline);
 UK_API int uk_futex_wake(const uint32_t *addr, int n);
-UK_API int uk_futex_requeue(const uint32_t *from, int wake, int requeue,
-			    const uint32_t *to);
 
 /* Mutex: a thread that arrives may overtake waiters of less than 1 ms. */
 typedef struct uk_mutex {
@@ -50,6 +48,7 @@ typedef struct uk_cond {
 	{                                                                              \
 		0, 0                                                                   \
 	}
+UK_API void uk_cond_init(uk_cond *c);
 /* On return the caller holds m again, whatever the result. -EPERM: it did not hold. */
 UK_API int uk_cond_wait(uk_cond *c, uk_mutex *m);
 UK_API int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline);
@@ -70,6 +69,7 @@ typedef struct uk_rwlock {
 	{                                                                              \
 		0, 0, 0, 0, 0                                                          \
 	}
+UK_API void uk_rwlock_init(uk_rwlock *l);
 UK_API int uk_rwlock_rdlock(uk_rwlock *l);
 UK_API int uk_rwlock_rdlock_until(uk_rwlock *l, uk_time deadline);
 UK_API int uk_rwlock_tryrdlock(uk_rwlock *l);
@@ -99,7 +99,6 @@ UK_API int uk_barrier_init(uk_barrier *b, uint32_t n); /* -EINVAL: n is 0 */
 /* 1 in the last of the n threads to arrive, 0 in the others. A cancelled or timed-out
  * thread takes its arrival back. */
 UK_API int uk_barrier_wait(uk_barrier *b);
-UK_API int uk_barrier_wait_until(uk_barrier *b, uk_time deadline);
 
 typedef struct uk_once {
 	uint32_t state;
@@ -124,17 +123,6 @@ typedef struct uk_spin {
 UK_API void uk_spin_lock(uk_spin *l);
 UK_API int uk_spin_trylock(uk_spin *l); /* -EBUSY: it is held */
 UK_API void uk_spin_unlock(uk_spin *l);
-
-/* FIFO (ticket) spin lock: served in the order of arrival. */
-typedef struct uk_fifo {
-	uint32_t next, serving;
-} uk_fifo;
-#define UK_FIFO_INIT                                                                   \
-	{                                                                              \
-		0, 0                                                                   \
-	}
-UK_API void uk_fifo_lock(uk_fifo *l);
-UK_API void uk_fifo_unlock(uk_fifo *l);
 
 UK_END
 #endif

@@ -7,38 +7,37 @@
 
 UK_BEGIN
 
-/* Thread attributes: all zero (UK_ATTR_INIT, uk_attr_init) = defaults. */
-typedef struct uk_attr {
+/* Thread attributes: all zero (UK_THREAD_ATTR_INIT, uk_thread_attr_init) = defaults. */
+typedef struct uk_thread_attr {
 	size_t stack_size; /* bytes, to a power of two; 0 = UK_STACK or 256 KiB */
 	uk_vpset *set;     /* where it runs; NULL = the creator's, or the default set */
 	uk_vp *vp;         /* not NULL: pinned to this vp, until uk_thread_pin */
 	const char *name;  /* copied, cut to 31 bytes; NULL = none */
-	unsigned flags;    /* UK_ATTR_... */
+	unsigned flags;    /* UK_THREAD_... */
 	unsigned reserved0;
 	size_t guard_size; /* bytes below the stack that fault, up to 16 MiB; rounded up
 			      to 4, 16, 64 KiB ...; 0 = UK_GUARD_SIZE or 128 KiB */
 	unsigned reserved[2];
-} uk_attr;
+} uk_thread_attr;
 
-#define UK_ATTR_INIT                                                                   \
+#define UK_THREAD_ATTR_INIT                                                            \
 	{                                                                              \
 		0, UK_NULL, UK_NULL, UK_NULL, 0, 0, 0,                                 \
 		{                                                                      \
 			0                                                              \
 		}                                                                      \
 	}
-#define UK_ATTR_DETACHED 1u  /* it is not joined */
-#define UK_ATTR_SUSPENDED 2u /* does not run before uk_thread_resume */
+#define UK_THREAD_DETACHED 1u /* it is not joined */
 /* No TLS block of its own: a call that blocks may lose what is in __thread or errno. */
-#define UK_ATTR_LIGHT 4u
-#define UK_ATTR_NOWAIT 8u /* at the limit of uk_stack_limit: -EAGAIN, do not wait */
+#define UK_THREAD_LIGHT 2u
+#define UK_THREAD_NOWAIT 4u /* at the limit of uk_thread_limit: -EAGAIN, do not wait */
 
-UK_API void uk_attr_init(uk_attr *a);
+UK_API void uk_thread_attr_init(uk_thread_attr *a);
 
 /* Start fn(arg) as a new user thread. *out (may be NULL if detached): its handle,
  * given up by one join or detach. -EINVAL, -ENOMEM, -ENOTSUP, -EAGAIN (NOWAIT). */
-UK_API int uk_thread_create(uk_thread **out, const uk_attr *a, void *(*fn)(void *),
-			    void *arg);
+UK_API int uk_thread_create(uk_thread **out, const uk_thread_attr *a,
+			    void *(*fn)(void *), void *arg);
 /* End the calling user thread; cleanups and TLS destructors run. Foreign: panic. */
 UK_API void uk_thread_exit(void *ret) __attribute__((noreturn));
 /* Wait until t has ended, and free it; *ret (or NULL): what it returned. -EDEADLK: t is
@@ -55,25 +54,39 @@ UK_API int uk_yield(void);
 UK_API int uk_sleep(uk_time ns);
 UK_API int uk_sleep_until(uk_time deadline);
 
-/* A suspended thread does not run until it is resumed. It stops where it would next
- * enter a run queue (yield, end of a wait). They do not nest. -ESRCH: t has ended. */
-UK_API int uk_thread_suspend(uk_thread *t);
-UK_API int uk_thread_resume(uk_thread *t);
-
 /* The call in which t waits and all later ones that would wait return -ECANCELED, until
  * t calls uk_thread_cancel_clear. Nothing is unwound. -ESRCH: t has ended. */
 UK_API int uk_thread_cancel(uk_thread *t);
-UK_API int uk_thread_cancelled(void);    /* 1: the caller is cancelled */
+UK_API int uk_thread_is_cancelled(void); /* 1: the caller is cancelled */
 UK_API int uk_thread_cancel_clear(void); /* forget it; returns whether it was set */
-/* Bound every later blocking call of the caller (-ETIMEDOUT); ns, uk_now(); UK_FOREVER:
- * none. Returns the previous deadline. */
+/* Bound every later blocking call of the caller (-ETIMEDOUT); ns, uk_now(); 0: they do
+ * not wait; UK_FOREVER: none. Returns the previous deadline. */
 UK_API uk_time uk_thread_set_deadline(uk_time deadline);
+/* The same for the rest of the enclosing block, and never later than the deadline
+ * outside it: UK_DEADLINE(uk_after(5 * UK_SEC)); */
+#define UK_DEADLINE(t) UK_DEADLINE_AT_(t, __LINE__)
+#define UK_DEADLINE_AT_(t, line) UK_DEADLINE_IN_(t, line)
+#define UK_DEADLINE_IN_(t, line)                                                       \
+	uk_time uk_deadline_##line __attribute__((cleanup(uk_deadline_end))) =         \
+	    uk_deadline_begin(t)
+static inline uk_time uk_deadline_begin(uk_time t)
+{
+	uk_time before = uk_thread_set_deadline(t);
+
+	if (before < t)
+		uk_thread_set_deadline(before);
+	return before;
+}
+static inline void uk_deadline_end(const uk_time *before)
+{
+	uk_thread_set_deadline(*before);
+}
 
 /* fn(arg) is called when the calling thread exits, last pushed first. */
 UK_API int uk_cleanup_push(void (*fn)(void *), void *arg); /* -ENOMEM */
 UK_API int uk_cleanup_pop(int execute); /* -EINVAL: nothing is pushed */
 
-/* Cut to 31 bytes; NULL: none. By t, or its creator if t is new and suspended. */
+/* By t itself. Cut to 31 bytes; NULL: none. -ENOMEM. */
 UK_API int uk_thread_set_name(uk_thread *t, const char *name);
 /* Copies at most n bytes with the NUL; returns the length. */
 UK_API int uk_thread_get_name(const uk_thread *t, char *buf, size_t n);
@@ -86,9 +99,23 @@ UK_API int uk_thread_stack(const uk_thread *t, void **base, size_t *size);
  * the vp is handed off at once. Never needed for correctness. The pairs nest. */
 UK_API void uk_blocking_begin(void);
 UK_API void uk_blocking_end(void);
+/* fn(arg) inside such a pair; returns what fn returns. A C++ exception may leave fn. */
+static inline void uk_blocking_leave(const char *unused)
+{
+	(void)unused;
+	uk_blocking_end();
+}
+static inline void *uk_run_blocking(void *(*fn)(void *), void *arg)
+{
+	const char inside __attribute__((cleanup(uk_blocking_leave))) = 0;
 
-/* Limit of user threads alive in the process; 0 = none (UK_STACK_LIMIT). */
-UK_API int uk_stack_limit(size_t max_threads);
+	(void)inside;
+	uk_blocking_begin();
+	return fn(arg);
+}
+
+/* Limit of user threads alive in the process; 0 = none (UK_THREAD_LIMIT). */
+UK_API int uk_thread_limit(size_t max_threads);
 
 /* Thread-local keys, for light, full and foreign threads; dtor may be NULL. -EAGAIN:
  * all 1024 are in use; -EINVAL: k is no key; -ENOMEM. */

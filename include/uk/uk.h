@@ -6,9 +6,8 @@
  *    create ("foreign"), which blocks in the kernel where a user thread parks.
  *  - A call that waits ends with -ECANCELED when its thread is cancelled, and with
  *    -ETIMEDOUT when its deadline or the thread's (uk_thread_set_deadline) passes.
- *  - Deadlines are points in time, ns of CLOCK_MONOTONIC (uk_now); UK_FOREVER = none.
- *    One that has passed, such as 0, means to try once; but in uk_op 0 means none, and
- *    with 0 uk_select_until returns -EAGAIN.
+ *  - Deadlines are points in time, ns of CLOCK_MONOTONIC (uk_now). UK_FOREVER = none, 0
+ *    = do not wait: the call tries once, and returns -ETIMEDOUT if it would wait.
  *  - Only the calls named in ukthreads(7), Signals, are async-signal-safe. */
 #ifndef UK_UK_H
 #define UK_UK_H
@@ -16,6 +15,7 @@
 #include <uk/async.h>
 #include <uk/chan.h>
 #include <uk/io.h>
+#include <uk/process.h>
 #include <uk/stat.h>
 #include <uk/sync.h>
 #include <uk/thread.h>

@@ -17,7 +17,7 @@ UK_BEGIN
 /* Start the runtime; otherwise the first call that needs it does. 0 or -errno. */
 UK_API int uk_init(void);
 /* Number of vps that the default set has or will have (UK_VPS, else CPUs allowed). */
-UK_API int uk_vps(void);
+UK_API int uk_vp_count(void);
 
 /* A new set of n vps (0: one for each CPU) on the CPUs of mask (NULL: all that are
  * allowed to the process, not bound). Sets live until the process ends. -EINVAL,
@@ -58,11 +58,9 @@ UK_API uk_vpset *uk_vpset_default(void);
 UK_API uk_vpset *uk_vpset_self(void); /* the caller's; the default set if foreign */
 UK_API unsigned uk_vpset_size(const uk_vpset *s);
 UK_API uk_vp *uk_vpset_vp(const uk_vpset *s, unsigned i); /* NULL beyond the size */
-/* The next vp of the set, round robin. */
-UK_API uk_vp *uk_vpset_next_vp(uk_vpset *s);
 /* A thread of s that computes for ns of CPU time without a call that switches loses its
  * vp to the other threads, and runs on beside them. -EINVAL: ns is not above 0. */
-UK_API int uk_set_slice(uk_vpset *s, uk_time ns);
+UK_API int uk_vpset_set_slice(uk_vpset *s, uk_time ns);
 /* The vp that runs the caller now; it may change at any blocking call. NULL if foreign,
  * or if the vp has been handed off. */
 UK_API uk_vp *uk_vp_self(void);

@@ -51,6 +51,10 @@ struct req {
 	union {
 		struct io_op op; /* RING */
 		uk_op what;      /* HELPER: as submitted */
+		struct {         /* a thread of the group (spawn.c) */
+			int64_t (*run)(void *);
+			void *arg;
+		};
 	};
 	uint64_t tag, id;
 	/* the line of the thread that completes and collects it */
@@ -65,9 +69,9 @@ struct req {
 	uint8_t state; /* enum req_state; ENDED is written without the lock */
 	uint8_t asked; /* it is to be cancelled; also read without the lock */
 	bool polls;    /* RING: not ready, it waits as a poll; the home vp's */
-	bool more;     /* UK_END_MORE */
+	bool more;     /* UK_COMPLETION_MORE */
 	bool has_buf;
-	bool frees;  /* UK_END_FREE */
+	bool frees;  /* UK_COMPLETION_FREE */
 	bool copies; /* RING: it cannot be lent; the home vp's */
 	union {
 		struct vp_msg
@@ -106,13 +110,14 @@ struct uk_group {
 	/* helper.c */
 	struct req *queue, **queue_tail; /* chains that no helper has taken, by next */
 	bool coming;                     /* a helper is about to take one */
-	unsigned helpers;                /* that exist */
+	unsigned helpers;                /* that exist; also threads of the group */
 	/* drain.c */
 	struct req *held, **held_tail; /* chains that wait for their turn, by next */
 	unsigned nheld;                /* requests in them; part of running */
 	bool barrier;                  /* the chain that began last drains */
 	bool draining;                 /* the drainer exists */
 	struct parked drainer; /* waits until all that has begun has completed */
+	int error; /* uk_group_join: the first one so far; by the thread that waits */
 	/* courier.c */
 	uk_chan *chan; /* not NULL: the courier exists */
 	struct uk_thread *courier;
@@ -142,7 +147,10 @@ static inline void group_fire(const struct group_wake *w)
 }
 /* Under the lock. */
 struct req *group_get(struct uk_group *g);
-unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max);
+void req_free(struct uk_group *g, struct req *q);
+/* In the runtime: the thread of q, a request of spawn.c, could not be made. */
+void group_take_back(struct uk_group *g, struct req *q);
+unsigned group_collect(struct uk_group *g, uk_completion *out, unsigned max);
 static inline unsigned group_room(const struct uk_group *g)
 {
 	return g->depth - g->running - g->nends;
@@ -164,7 +172,9 @@ bool group_emit(struct req *q, int64_t res, void *buf);
  * list of the others. */
 struct req *group_unpinned(struct req *q, struct req **last, unsigned *n);
 
-/* submit.c: the sink's function. */
+/* submit.c, under the lock, if there is room: a request for *o, with its id. */
+struct req *req_make(struct uk_group *g, uk_op *o);
+/* The sink's function. */
 void group_take(struct op_sink *s, struct io_op *first);
 /* The events of poll(2) that tell that it is ready; 0: there are none. */
 uint32_t what_events(int kind, int64_t off);
@@ -197,7 +207,10 @@ void helper_start(struct uk_group *g);
 void helper_give(struct uk_group *g, struct req *chain);
 /* The chain completes, its first request with r. */
 void helper_fail(struct req *q, int r);
-int helper_thread(void *(*body)(void *), void *arg);
+/* A light thread; out NULL: detached. */
+int helper_thread(uk_thread **out, const char *name, void *(*body)(void *), void *arg);
+/* Cancels and joins it; neither cancellation nor a deadline of the caller ends that. */
+void helper_end(uk_thread *t);
 
 /* drain.c, under the lock. Must a chain with these options wait? If not, it begins. */
 bool drain_may_hold(struct uk_group *g, unsigned options);

@@ -11,7 +11,7 @@
 
 /* The next completion. False: the group is being destroyed, and the courier has left
  * it. */
-static bool next_end(struct uk_group *g, uk_end *e, uk_chan **to)
+static bool next_end(struct uk_group *g, uk_completion *e, uk_chan **to)
 {
 	struct uk_thread *t = rt_enter();
 	unsigned n = 0;
@@ -40,7 +40,7 @@ static bool next_end(struct uk_group *g, uk_end *e, uk_chan **to)
 static void *courier(void *arg)
 {
 	uk_chan *to;
-	uk_end e;
+	uk_completion e;
 
 	while (next_end(arg, &e, &to))
 		if (to)
@@ -56,7 +56,7 @@ int uk_group_to_chan(uk_group *g, uk_chan *c)
 		r = rt_begin();
 	if (unlikely(r))
 		return r;
-	if (!c || c->elem != sizeof(uk_end))
+	if (!c || c->elem != sizeof(uk_completion))
 		return -EINVAL;
 	rt_enter();
 	group_lock(g);
@@ -65,7 +65,7 @@ int uk_group_to_chan(uk_group *g, uk_chan *c)
 	else
 		g->chan = c;
 	lock_release(&g->lock);
-	if (!r && (r = helper_thread(courier, g))) {
+	if (!r && (r = helper_thread(NULL, "async", courier, g))) {
 		group_lock(g);
 		g->chan = NULL;
 		lock_release(&g->lock);

@@ -104,7 +104,7 @@ static void *drainer(void *arg)
 
 void drain_start(struct uk_group *g)
 {
-	int r = helper_thread(drainer, g);
+	int r = helper_thread(NULL, "async", drainer, g);
 	struct req *all = NULL;
 
 	if (likely(!r))

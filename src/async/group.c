@@ -16,6 +16,7 @@
 #include "base/touch.h"
 
 #define DEPTH_MAX (1u << 24)
+#define JOIN_BATCH 8
 
 static void end_one(struct uk_group *g, struct req *q, struct group_wake *w)
 {
@@ -112,14 +113,29 @@ struct req *group_get(struct uk_group *g)
 	return q;
 }
 
-static void put_free(struct uk_group *g, struct req *q)
+void req_free(struct uk_group *g, struct req *q)
 {
 	q->state = REQ_FREE;
 	q->next = g->free;
 	g->free = q;
 }
 
-unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max)
+void group_take_back(struct uk_group *g, struct req *q)
+{
+	struct group_wake w = { 0 };
+
+	group_lock(g);
+	g->running--;
+	g->helpers--;
+	req_free(g, q);
+	/* they may have waited for nothing else */
+	w.who[0] = take_out(&g->waiter);
+	w.who[1] = take_out(&g->drainer);
+	group_left(g);
+	group_fire(&w);
+}
+
+unsigned group_collect(struct uk_group *g, uk_completion *out, unsigned max)
 {
 	unsigned n = 0;
 
@@ -127,13 +143,14 @@ unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max)
 		g->ends = q->next;
 		if (!g->ends)
 			g->ends_tail = &g->ends;
-		out[n] = (uk_end){ .tag = q->tag,
-				   .id = q->id,
-				   .res = q->res,
-				   .buf = q->has_buf ? q->buf : NULL,
-				   .flags = (q->more ? UK_END_MORE : 0) |
-					    (q->frees ? UK_END_FREE : 0) };
-		put_free(g, q);
+		out[n] =
+		    (uk_completion){ .tag = q->tag,
+				     .id = q->id,
+				     .res = q->res,
+				     .buf = q->has_buf ? q->buf : NULL,
+				     .flags = (q->more ? UK_COMPLETION_MORE : 0) |
+					      (q->frees ? UK_COMPLETION_FREE : 0) };
+		req_free(g, q);
 	}
 	g->nends -= n;
 	return n;
@@ -202,7 +219,7 @@ static int wait_locked(struct uk_group *g, struct uk_thread *t, unsigned min,
 	return 0;
 }
 
-static int wait_ends(uk_group *g, uk_end *out, unsigned max, unsigned min,
+static int wait_ends(uk_group *g, uk_completion *out, unsigned max, unsigned min,
 		     int64_t deadline)
 {
 	struct uk_thread *t;
@@ -224,19 +241,41 @@ static int wait_ends(uk_group *g, uk_end *out, unsigned max, unsigned min,
 	return n ? (int)n : r;
 }
 
-int uk_wait_any(uk_group *g, uk_end *out, unsigned max, uk_time deadline)
+int uk_group_wait_any(uk_group *g, uk_completion *out, unsigned max, uk_time deadline)
 {
 	return wait_ends(g, out, max, 1, deadline);
 }
 
-int uk_wait_min(uk_group *g, uk_end *out, unsigned max, unsigned min, uk_time deadline)
-{
-	return wait_ends(g, out, max, min, deadline);
-}
-
-int uk_wait_all(uk_group *g, uk_end *out, unsigned max, uk_time deadline)
+int uk_group_wait_all(uk_group *g, uk_completion *out, unsigned max, uk_time deadline)
 {
 	return wait_ends(g, out, max, max, deadline);
+}
+
+/* Notes the first error among n completions; true: there is one now. */
+static bool note_error(uk_group *g, const uk_completion *e, int n)
+{
+	for (int i = 0; i < n && !g->error; i++)
+		g->error = e[i].res < 0 ? (int)e[i].res : 0;
+	return g->error;
+}
+
+int uk_group_join(uk_group *g, unsigned flags, uk_time deadline)
+{
+	uk_completion e[JOIN_BATCH];
+	int r;
+
+	if (flags & ~UK_GROUP_CANCEL)
+		return -EINVAL;
+	while ((r = uk_group_wait_any(g, e, JOIN_BATCH, deadline)) > 0)
+		if (note_error(g, e, r) && flags & UK_GROUP_CANCEL) {
+			flags = 0;
+			uk_group_cancel(g, UK_GROUP_ALL);
+		}
+	if (r == 0) {
+		r = g->error;
+		g->error = 0;
+	}
+	return r;
 }
 
 /* -- cancelling -- */
@@ -281,7 +320,15 @@ static void ask_end(struct uk_group *g, struct uk_thread *t, struct req *q)
 	}
 }
 
-int uk_async_cancel(uk_group *g, uint64_t id)
+/* The same; all that run. */
+static void ask_all(struct uk_group *g, struct uk_thread *t)
+{
+	for (unsigned i = 0; g->running && i < g->used; i++)
+		if (load_relaxed(&g->req[i].state) == REQ_RUNNING)
+			ask_end(g, t, &g->req[i]);
+}
+
+int uk_group_cancel(uk_group *g, uint64_t id)
 {
 	uint32_t i = (uint32_t)id - 1;
 	struct uk_thread *t;
@@ -293,7 +340,9 @@ int uk_async_cancel(uk_group *g, uint64_t id)
 	t = rt_enter();
 	group_lock(g);
 	q = i < g->used ? &g->req[i] : NULL;
-	if (q && load_relaxed(&q->state) == REQ_RUNNING && q->id == id)
+	if (id == UK_GROUP_ALL)
+		ask_all(g, t);
+	else if (q && load_relaxed(&q->state) == REQ_RUNNING && q->id == id)
 		ask_end(g, t, q);
 	else
 		r = -ENOENT;
@@ -353,9 +402,7 @@ void uk_group_destroy(uk_group *g)
 		wait_cut(g->courier, ASK_CANCEL);
 	while (g->chan)
 		await_left(g, t);
-	for (unsigned i = 0; g->running && i < g->used; i++)
-		if (load_relaxed(&g->req[i].state) == REQ_RUNNING)
-			ask_end(g, t, &g->req[i]);
+	ask_all(g, t);
 	while (g->running)
 		group_park(g, t, g->running,
 			   wait_begin_uncancelable(t, WAIT_CLOSE, NULL), TIME_NEVER);

@@ -111,7 +111,7 @@ static int64_t call(const uk_op *o)
 	case UK_OP_CONNECT:
 		return uk_connect(o->fd, o->addr, (socklen_t)o->len);
 	case UK_OP_POLL:
-		return uk_wait(o->fd, flags, UK_FOREVER);
+		return uk_wait_fd(o->fd, flags, UK_FOREVER);
 	case UK_OP_FSYNC:
 		return flags & 1 ? uk_fdatasync(o->fd) : uk_fsync(o->fd);
 	case UK_OP_OPENAT:
@@ -134,11 +134,6 @@ static int64_t call(const uk_op *o)
 	}
 }
 
-static int64_t timeout(uk_time deadline)
-{
-	return deadline ? uk_sleep_until(deadline) : -EINVAL;
-}
-
 /* Waits until the socket is connected, even if it is O_NONBLOCK. */
 static int64_t connecting(const uk_op *o)
 {
@@ -154,7 +149,7 @@ static int64_t connecting(const uk_op *o)
 	}
 	if (r != -EINPROGRESS && r != -EALREADY)
 		return r;
-	r = uk_wait(o->fd, POLLOUT, UK_FOREVER);
+	r = uk_wait_fd(o->fd, POLLOUT, UK_FOREVER);
 	if (r >= 0)
 		r = io_syscall(SYS_getsockopt, o->fd, SOL_SOCKET, SO_ERROR,
 			       SYS_ARG(&err), SYS_ARG(&len));
@@ -170,7 +165,7 @@ static int64_t waiting(const uk_op *o)
 
 		if (!events || what_dontwait(o->kind, o->flags))
 			break;
-		r = uk_wait(o->fd, (int)events, UK_FOREVER);
+		r = uk_wait_fd(o->fd, (int)events, UK_FOREVER);
 		if (r < 0)
 			break;
 	}
@@ -260,7 +255,7 @@ static int64_t on_files(struct req *q, struct io_op *loan)
 	const uk_op *o = &q->what;
 	int64_t r;
 
-	if (o->deadline)
+	if (o->deadline != UK_FOREVER)
 		uk_thread_set_deadline(o->deadline);
 	if (loan)
 		r = lend_send(o, loan, waiting);
@@ -272,7 +267,7 @@ static int64_t on_files(struct req *q, struct io_op *loan)
 		r = splicing(o);
 	else
 		r = waiting(o);
-	if (o->deadline)
+	if (o->deadline != UK_FOREVER)
 		uk_thread_set_deadline(UK_FOREVER);
 	return r;
 }
@@ -296,7 +291,7 @@ static int64_t run(struct req *q)
 	if (!what_known(o) || (q->frees && !lend_possible(o)))
 		return -EINVAL;
 	if (o->kind == UK_OP_TIMEOUT)
-		return stream_wanted(o) ? -EINVAL : timeout(o->deadline);
+		return stream_wanted(o) ? -EINVAL : uk_sleep_until(o->deadline);
 	if (!bind_to(q, n))
 		return -EBADF;
 	if (o->kind == UK_OP_CLOSE) { /* it waits for all that are bound */
@@ -405,13 +400,27 @@ static void *helper(void *arg)
 	return NULL;
 }
 
-int helper_thread(void *(*body)(void *), void *arg)
+int helper_thread(uk_thread **out, const char *name, void *(*body)(void *), void *arg)
 {
-	uk_attr a = { .flags = UK_ATTR_DETACHED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT,
-		      .stack_size = HELPER_STACK,
-		      .name = "async" };
+	uk_thread_attr a = { .flags = UK_THREAD_LIGHT | UK_THREAD_NOWAIT |
+				      (out ? 0 : UK_THREAD_DETACHED),
+			     .stack_size = HELPER_STACK,
+			     .name = name };
 
-	return uk_thread_create(NULL, &a, body, arg);
+	return uk_thread_create(out, &a, body, arg);
+}
+
+void helper_end(uk_thread *t)
+{
+	uk_time deadline = uk_thread_set_deadline(UK_FOREVER);
+	bool cancelled = false;
+
+	uk_thread_cancel(t);
+	while (uk_thread_join(t, NULL) == -ECANCELED)
+		cancelled |= uk_thread_cancel_clear();
+	if (cancelled)
+		uk_thread_cancel(uk_thread_self());
+	uk_thread_set_deadline(deadline);
 }
 
 void helper_fail(struct req *q, int r)
@@ -431,7 +440,7 @@ void helper_fail(struct req *q, int r)
 
 void helper_start(struct uk_group *g)
 {
-	int r = helper_thread(helper, g);
+	int r = helper_thread(NULL, "async", helper, g);
 	struct req *q;
 
 	if (likely(!r))

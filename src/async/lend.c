@@ -2,8 +2,8 @@
 /* Sends that copy nothing: the kernel reads the program's memory until the peer has it
  * all. So there are two completions, that of the call and that of the loan:
  *
- *   IO_SEND_ZC --> accepted: a completion with UK_END_MORE; what is linked begins
- *   IO_LENT -----> released: the last completion, UK_END_FREE
+ *   IO_SEND_ZC --> accepted: a completion with UK_COMPLETION_MORE; what is linked begins
+ *   IO_LENT -----> released: the last completion, UK_COMPLETION_FREE
  *
  * The request submits both itself (RING), or its helper does (HELPER, async.h). What
  * cannot be lent is copied, with the same two completions: if no ring does it, if the
@@ -104,7 +104,7 @@ int64_t lend_send(const uk_op *o, struct io_op *op, int64_t (*copy)(const uk_op 
 		if (r == COPY)
 			return copy(o);
 		if (r == -EAGAIN && !what_dontwait(o->kind, o->flags))
-			r = uk_wait(o->fd, POLLOUT, UK_FOREVER);
+			r = uk_wait_fd(o->fd, POLLOUT, UK_FOREVER);
 		else if (r != -EINTR)
 			return r;
 		if (r < 0 && r != -EINTR)

@@ -78,7 +78,7 @@ static int64_t recv_pool(const uk_op *o, void **buf)
 	do {
 		void *b;
 
-		r = waits ? uk_wait(o->fd, POLLIN, UK_FOREVER) : 0;
+		r = waits ? uk_wait_fd(o->fd, POLLIN, UK_FOREVER) : 0;
 		if (r < 0)
 			return r;
 		b = uk_buf_get(p);

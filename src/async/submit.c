@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk_submitv: chooses how each request is carried out, and starts it.
+/* uk_group_submit: chooses how each request is carried out, and starts it.
  *
  * The reactor gets what the kernel can do, or wait for, without a thread; helpers do the
  * rest (helper.c).
@@ -234,7 +234,7 @@ static bool ring_may(struct uk_thread *t, const uk_op *o)
 static inline bool plain_read(const uk_op *o)
 {
 	return o->kind == UK_OP_READ && !o->options && !o->reserved0 && !o->reserved &&
-	       !o->deadline && o->off >= 0 && o->len <= IO_MAX_LEN &&
+	       o->deadline == UK_FOREVER && o->off >= 0 && o->len <= IO_MAX_LEN &&
 	       fd_hint(o->fd) & HINT_FILE;
 }
 
@@ -248,8 +248,7 @@ static enum io_kind by_ring(struct uk_group *g, struct uk_thread *t, const uk_op
 		return there(g, t, o->addr, o->len) ? IO_READ : IO_KINDS;
 	kind = io_kind_of(o);
 	if (kind != IO_KINDS && !(o->options & ~UK_OP_ZEROCOPY) && what_known(o) &&
-	    (!o->deadline || o->deadline == UK_FOREVER) && ring_may(t, o) &&
-	    memory_there(g, t, o))
+	    o->deadline == UK_FOREVER && ring_may(t, o) && memory_there(g, t, o))
 		return kind;
 	return IO_KINDS;
 }
@@ -393,7 +392,7 @@ static unsigned chain_options(const uk_op *ops, unsigned n)
 }
 
 /* Under the lock. */
-static struct req *make_req(struct uk_group *g, uk_op *o)
+struct req *req_make(struct uk_group *g, uk_op *o)
 {
 	struct req *q = group_get(g);
 
@@ -421,7 +420,7 @@ static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 	int files;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct req *q = make_req(g, &ops[i]);
+		struct req *q = req_make(g, &ops[i]);
 
 		q->what = ops[i];
 		q->helper = NULL;
@@ -475,7 +474,7 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 			helper_push(g, make_chain(g, o, len));
 			continue;
 		}
-		sent[k] = make_req(g, o);
+		sent[k] = req_make(g, o);
 		fill_op(sent[k], o, kind);
 		sent[k++]->home = home;
 	}
@@ -539,7 +538,7 @@ static bool submit_read(struct uk_group *g, struct uk_thread *t, uk_op *o)
 		lock_release(&g->lock);
 		return false;
 	}
-	q = make_req(g, o);
+	q = req_make(g, o);
 	q->helper = NULL;
 	fill_op(q, o, IO_READ);
 	lock_release(&g->lock);
@@ -551,7 +550,7 @@ static bool submit_read(struct uk_group *g, struct uk_thread *t, uk_op *o)
 	return true;
 }
 
-int uk_submitv(uk_group *g, uk_op *ops, unsigned n)
+int uk_group_submit(uk_group *g, uk_op *ops, unsigned n)
 {
 	unsigned done = 0, some;
 	struct uk_thread *t;

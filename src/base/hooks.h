@@ -86,8 +86,6 @@ struct hooks {
 	/* preload/pt_signal.c: a kernel thread has got its descriptor, in order to wait
 	 * and to wake; called outside the runtime. */
 	void (*foreign_adopted)(void);
-	/* preload/pt_wait.c: waits for a child instead of process/spawn.c. */
-	long (*spawn_wait)(pid_t pid, int *status, void (*undo)(void));
 };
 
 extern struct hooks hooks;

@@ -18,6 +18,7 @@ __attribute__((weak)) const struct libc *libc(void)
 		.pthread_sigmask = pthread_sigmask,
 		.sigaction = sigaction,
 		.getrandom = getrandom,
+		.posix_spawnp = posix_spawnp,
 	};
 
 	return &table;

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -30,6 +31,7 @@ struct libc {
 	int (*fclose)(FILE *);
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 	ssize_t (*getrandom)(void *, size_t, unsigned);
+	__typeof__(&posix_spawnp) posix_spawnp;
 };
 
 const struct libc *libc(void);

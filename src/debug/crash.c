@@ -41,7 +41,7 @@ static void report_overflow(const void *addr, void *base, size_t size)
 	t = found[1];
 	uk_warn(
 	    "stack overflow: thread %lu \"%s\" touched %p, the guard of its stack of %lu KiB; "
-	    "give it a larger stack with uk_attr.stack_size or UK_STACK",
+	    "give it a larger stack with uk_thread_attr.stack_size or UK_STACK",
 	    t ? (unsigned long)t->id : 0UL, t ? thread_name(t) : "?",
 	    env_privileged() ? NULL : addr,
 	    (unsigned long)((t ? thread_stack_size(t) : size) >> 10));

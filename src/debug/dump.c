@@ -211,7 +211,7 @@ UK_API void uk_dump(int fd)
 		store_release(&busy, 0);
 		return;
 	}
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	fmt_fd(fd, "ukthreads %s: %lu threads, %u vps, %lu carriers (%lu spare)\n",
 	       UK_VERSION, (unsigned long)s.threads, load_acquire(&vp_count_all),
 	       (unsigned long)s.carriers, (unsigned long)s.spares);

@@ -88,7 +88,7 @@ static void hand_out(const uk_stats *s, uk_stats *to, size_t size)
 	memset((char *)to + known, 0, size - known);
 }
 
-UK_API void uk_stats_get_sized(uk_stats *s, size_t size)
+UK_API void uk_stats_get(uk_stats *s, size_t size)
 {
 	uk_stats all;
 
@@ -96,29 +96,13 @@ UK_API void uk_stats_get_sized(uk_stats *s, size_t size)
 	hand_out(&all, s, size);
 }
 
-UK_API int uk_vp_stats_sized(const uk_vp *vp, uk_stats *s, size_t size)
+UK_API int uk_vp_stats(const uk_vp *vp, uk_stats *s, size_t size)
 {
 	uk_stats one = { .vps = 1 };
 
 	add_vp(&one, vp);
 	hand_out(&one, s, size);
 	return 0;
-}
-
-/* Called by programs built before the sizes: their structure ends after the first
- * gauges. */
-#define SIZE_1 (offsetof(uk_stats, stacks) + sizeof(uint64_t))
-UK_API void stats_get_1(uk_stats *s) __asm__("uk_stats_get");
-UK_API int vp_stats_1(const uk_vp *vp, uk_stats *s) __asm__("uk_vp_stats");
-
-void stats_get_1(uk_stats *s)
-{
-	uk_stats_get_sized(s, SIZE_1);
-}
-
-int vp_stats_1(const uk_vp *vp, uk_stats *s)
-{
-	return uk_vp_stats_sized(vp, s, SIZE_1);
 }
 
 UK_API const char *uk_reactor_name(void)
@@ -153,8 +137,8 @@ static int each_one(void *obj, void *arg)
 	return inspect_thread(obj, &i.known) ? e->fn(&i.known, e->arg) : 0;
 }
 
-UK_API int uk_thread_each_sized(int (*fn)(const uk_thread_info *, void *), void *arg,
-				size_t size)
+UK_API int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void *arg,
+			  size_t size)
 {
 	struct each e = { fn, arg };
 
@@ -162,13 +146,4 @@ UK_API int uk_thread_each_sized(int (*fn)(const uk_thread_info *, void *), void 
 		return -EINVAL;
 	sched_settle();
 	return thread_slab.size ? slab_walk(&thread_slab, each_one, &e) : 0;
-}
-
-/* Called by programs built before the sizes; it only reads. */
-UK_API int thread_each_1(int (*fn)(const uk_thread_info *, void *),
-			 void *arg) __asm__("uk_thread_each");
-
-int thread_each_1(int (*fn)(const uk_thread_info *, void *), void *arg)
-{
-	return uk_thread_each_sized(fn, arg, sizeof(uk_thread_info));
 }

@@ -245,7 +245,7 @@ static ssize_t wait_zero(int fd, int events)
 	ssize_t r = -EAGAIN;
 
 	if (flags < 0 || flags & O_NONBLOCK)
-		r = uk_wait(fd, events, UK_FOREVER);
+		r = uk_wait_fd(fd, events, UK_FOREVER);
 	return r < 0 ? r : 0;
 }
 

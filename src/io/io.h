@@ -32,12 +32,13 @@
 #define IO_CURRENT ((int64_t)-1) /* op.off: the file's own position */
 
 /* -ECANCELED, -EINTR or -ETIMEDOUT if this thread may not begin a call that waits, or
- * wait on. */
+ * wait on. A thread with the deadline 0 tries. */
 static inline int io_check(const struct uk_thread *t)
 {
 	if (unlikely(load_relaxed(&t->asked)))
 		return thread_asked(t, ASK_CANCEL) ? -ECANCELED : -EINTR;
-	if (unlikely(t->deadline != TIME_NEVER && t->deadline <= sched_clock_coarse(t)))
+	if (unlikely(t->deadline != TIME_NEVER && t->deadline != 0 &&
+		     t->deadline <= sched_clock_coarse(t)))
 		return -ETIMEDOUT;
 	return 0;
 }

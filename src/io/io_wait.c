@@ -435,28 +435,11 @@ static long wait_outside(struct uk_thread *t, struct io_op *op)
 	return r == -EOPNOTSUPP || r == REACTOR_READY ? block_ready(t, op) : r;
 }
 
-static long wait_user(struct uk_thread *t, struct io_op *op)
-{
-	enum io_class c = io_calls[op->kind].class;
-	bool itself = op->kind == IO_ACCEPT && !sched_io_holds();
-	long r;
-
-	if (!itself && sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
-		r = sched_io(t, op, c, op->until);
-		/* io_uring sends no SIGPIPE; io_try does */
-		if (unlikely(r == -EPIPE) && io_leaves(t, op))
-			r = io_try(t, op);
-		return r == REACTOR_READY ? block_ready(t, op) : r;
-	}
-	return op_events(op) ? wait_outside(t, op) : io_block(t, op, IO_RELEASE);
-}
-
-static long wait_foreign(struct uk_thread *t, struct io_op *op)
+/* Tries the call, and waits outside the kernel's call until the file is ready. */
+static long try_by_turns(struct uk_thread *t, struct io_op *op)
 {
 	bool function = op->kind == IO_CALL;
 
-	if (!function && (t->deadline == TIME_NEVER || !op_events(op)))
-		return io_block(t, op, IO_ONCE);
 	for (;;) {
 		long r = io_try(t, op);
 		int ready;
@@ -471,6 +454,32 @@ static long wait_foreign(struct uk_thread *t, struct io_op *op)
 		if (r == -EOPNOTSUPP || (!function && io_is_file(t, op->fd)))
 			return block_ready(t, op);
 	}
+}
+
+static long wait_user(struct uk_thread *t, struct io_op *op)
+{
+	enum io_class c = io_calls[op->kind].class;
+	bool itself = op->kind == IO_ACCEPT && !sched_io_holds();
+	long r;
+
+	if (unlikely(t->deadline == 0)) /* it may not wait */
+		return op_events(op) ? try_by_turns(t, op)
+				     : io_block(t, op, IO_RELEASE);
+	if (!itself && sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
+		r = sched_io(t, op, c, op->until);
+		/* io_uring sends no SIGPIPE; io_try does */
+		if (unlikely(r == -EPIPE) && io_leaves(t, op))
+			r = io_try(t, op);
+		return r == REACTOR_READY ? block_ready(t, op) : r;
+	}
+	return op_events(op) ? wait_outside(t, op) : io_block(t, op, IO_RELEASE);
+}
+
+static long wait_foreign(struct uk_thread *t, struct io_op *op)
+{
+	if (op->kind != IO_CALL && (t->deadline == TIME_NEVER || !op_events(op)))
+		return io_block(t, op, IO_ONCE);
+	return try_by_turns(t, op);
 }
 
 /* The final answer after -EAGAIN, -EINTR or -ETIMEDOUT. 0: make the call again. */

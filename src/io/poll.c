@@ -18,7 +18,7 @@
 #define INLINE_OPS 16u
 #define VAIN_MAX 4 /* wake-ups with nothing ready before it pauses */
 
-int uk_wait(int fd, int events, uk_time deadline)
+int uk_wait_fd(int fd, int events, uk_time deadline)
 {
 	int unable = rt_begin();
 

@@ -376,6 +376,106 @@ ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags,
 	return uk_sendmsg(fd, &m, flags);
 }
 
+/* -- many messages -- */
+
+struct messages {
+	struct mmsghdr *m;
+	unsigned n;
+	int flags;
+};
+
+static int may_begin(void)
+{
+	int r = rt_begin();
+
+	if (unlikely(r))
+		return r;
+	r = io_check(rt_enter());
+	rt_exit();
+	return r;
+}
+
+static long receive_some(void *arg, int fd)
+{
+	const struct messages *a = arg;
+
+	return sys5(SYS_recvmmsg, fd, a->m, a->n,
+		    a->flags | MSG_DONTWAIT | MSG_WAITFORONE, NULL);
+}
+
+int uk_recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	struct messages a = { m, n, flags };
+	const struct io_function f = { receive_some, &a };
+	unsigned done = 0;
+	long r = fd_is_ahead(fd) ? -EBUSY : may_begin();
+
+	while (r >= 0 && done < n) {
+		a.m = m + done;
+		a.n = n - done;
+		r = flags & MSG_DONTWAIT ? receive_some(&a, fd)
+					 : io_until(fd, POLLIN, 0, &f);
+		done += r > 0 ? (unsigned)r : 0;
+		if (flags & (MSG_DONTWAIT | MSG_WAITFORONE))
+			break;
+	}
+	return done ? (int)done : (int)r;
+}
+
+/* The bytes of m behind the first `done` ones: a stream has taken only these. */
+static int send_rest(int fd, struct mmsghdr *m, int flags)
+{
+	size_t skip = m->msg_len;
+
+	for (size_t i = 0; i < m->msg_hdr.msg_iovlen; i++) {
+		const struct iovec *v = &m->msg_hdr.msg_iov[i];
+		ssize_t r;
+
+		if (skip >= v->iov_len) {
+			skip -= v->iov_len;
+			continue;
+		}
+		r = uk_send(fd, (char *)v->iov_base + skip, v->iov_len - skip, flags);
+		if (r < 0)
+			return (int)r;
+		m->msg_len += (unsigned)r;
+		skip = 0;
+	}
+	return 0;
+}
+
+static bool is_whole(const struct mmsghdr *m)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < m->msg_hdr.msg_iovlen; i++)
+		sum += m->msg_hdr.msg_iov[i].iov_len;
+	return m->msg_len >= sum;
+}
+
+/* All that go at once, then one that waits, and so on. */
+int uk_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	unsigned done = 0;
+	long r = may_begin();
+
+	while (r >= 0 && done < n) {
+		r = sys4(SYS_sendmmsg, fd, m + done, n - done, flags | MSG_DONTWAIT);
+		if (r > 0)
+			done += (unsigned)r;
+		if (flags & MSG_DONTWAIT)
+			break;
+		if (r > 0 && !is_whole(&m[done - 1])) {
+			r = send_rest(fd, &m[done - 1], flags);
+		} else if (r == -EAGAIN) {
+			r = uk_sendmsg(fd, &m[done].msg_hdr, flags);
+			if (r >= 0)
+				m[done++].msg_len = (unsigned)r;
+		}
+	}
+	return done ? (int)done : (int)r;
+}
+
 /* -- connections -- */
 
 /* A new socket: forget what was known about its fd. (A stream that was received ahead

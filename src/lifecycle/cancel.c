@@ -18,7 +18,7 @@ UK_API int uk_thread_cancel(uk_thread *t)
 	return r;
 }
 
-UK_API int uk_thread_cancelled(void)
+UK_API int uk_thread_is_cancelled(void)
 {
 	struct uk_thread *t = thread_self_tls;
 

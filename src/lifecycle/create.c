@@ -16,7 +16,7 @@
 #define ID_BATCH 1024u
 #define LIGHT_ONLY UK_SAN
 
-UK_API void uk_attr_init(uk_attr *a)
+UK_API void uk_thread_attr_init(uk_thread_attr *a)
 {
 	memset(a, 0, sizeof(*a));
 }
@@ -35,7 +35,7 @@ static uint64_t new_id(struct uk_vp *vp)
 /* Where a new thread goes: to the vp that it is pinned to; else to the next vp of its
  * set; or, if it is created inside the set, to the creator's own vp (thieves spread the
  * load; a set without stealing goes round robin). */
-static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
+static struct uk_vp *place(const uk_thread_attr *a, struct uk_vp *here)
 {
 	struct uk_vpset *s;
 
@@ -44,7 +44,7 @@ static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
 	s = a->set ? a->set : here ? here->set : vpset_default;
 	if (here && here->set == s && !(s->flags & UK_VPSET_NOSTEAL))
 		return here;
-	return uk_vpset_next_vp(s);
+	return vpset_next(s);
 }
 
 /* For the preload library: the program supplies the stack, or its exact size. */
@@ -100,13 +100,12 @@ static struct uk_thread *make(struct uk_thread *me, unsigned kind, bool light,
 	return t;
 }
 
-static int check_attr(const uk_attr *a, unsigned *kind)
+static int check_attr(const uk_thread_attr *a, unsigned *kind)
 {
 	size_t size = a->stack_size ? a->stack_size : sched_stack_size;
 	uint32_t reserved = a->reserved0;
 
-	if (a->flags &
-	    ~(UK_ATTR_DETACHED | UK_ATTR_SUSPENDED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT))
+	if (a->flags & ~(UK_THREAD_DETACHED | UK_THREAD_LIGHT | UK_THREAD_NOWAIT))
 		return -EINVAL;
 	for (unsigned i = 0; i < array_size(a->reserved); i++)
 		reserved |= a->reserved[i];
@@ -119,14 +118,14 @@ static int check_attr(const uk_attr *a, unsigned *kind)
 }
 
 /* Sets what the attributes say, and what all threads begin with. */
-INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
-		 struct uk_vp *to)
+INLINE void fill(struct uk_thread *t, const uk_thread_attr *a, const struct birth *b,
+		 struct uk_vp *here, struct uk_vp *to)
 {
 	t->carrier = NULL;
 	t->vp = to;
 	t->pinned = a->vp;
 	t->stays = a->vp != NULL;
-	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_ASKED | SUSP_HELD : 0;
+	t->susp = b ? SUSP_BIRTH | SUSP_HELD : 0;
 	t->asked = 0;
 	t->depth = 1;
 	t->wkind = WAIT_NONE;
@@ -134,7 +133,7 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 	t->uncancelable = 0;
 	t->deadline = TIME_NEVER;
 	store_relaxed(&t->since, here ? here->clock : sys_now());
-	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : JOIN_OPEN;
+	t->join = a->flags & UK_THREAD_DETACHED ? JOIN_DETACHED : JOIN_OPEN;
 	t->id = new_id(here);
 	t->wfd = -1;
 	t->timer.wheel = NULL;
@@ -153,16 +152,16 @@ static COLD struct uk_thread *make_again(struct uk_thread *me, unsigned kind,
 	return !t && stack_release() ? make(me, kind, light, b) : t;
 }
 
-static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
+static int create(uk_thread **out, const uk_thread_attr *a, const struct birth *b,
 		  void *(*fn)(void *), void *arg)
 {
-	bool light = (a->flags & UK_ATTR_LIGHT) || LIGHT_ONLY;
+	bool light = (a->flags & UK_THREAD_LIGHT) || LIGHT_ONLY;
 	struct uk_thread *me, *t;
 	struct uk_vp *here, *to;
 	unsigned kind;
 	int r;
 
-	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
+	if (!fn || (!out && !(a->flags & UK_THREAD_DETACHED)))
 		return -EINVAL;
 	r = sched_start(); /* a caller that was adopted (rt_adopt) has not started it */
 	if (!r)
@@ -179,7 +178,7 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 	if (unlikely(r))
 		goto out;
 	if (unlikely(limit_on())) {
-		r = limit_take(me, a->flags & UK_ATTR_NOWAIT);
+		r = limit_take(me, a->flags & UK_THREAD_NOWAIT);
 		if (r)
 			goto out;
 	}
@@ -194,11 +193,11 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 	}
 	here = vp_of(me);
 	to = place(a, here);
-	fill(t, a, here, to);
+	fill(t, a, b, here, to);
 	t->arg = arg;
 	t->fn = fn;
 	t->creator = me->id;
-	store_relaxed(&t->state, (uint8_t)(t->susp ? T_SUSPENDED : T_NEW));
+	store_relaxed(&t->state, (uint8_t)(b ? T_SUSPENDED : T_NEW));
 	store_release(&t->kind, THREAD_USER);
 	if (likely(here))
 		bump(&here->count.creates, 1);
@@ -210,7 +209,7 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 		*out = t;
 	if (b)
 		*b->block = t->tp;
-	if (!t->susp) {
+	if (!b) {
 		/* Next on this vp, which walks a tree of threads depth-first and keeps
 		 * few of them alive; but where thieves can take it if a vp of the set
 		 * sleeps. */
@@ -226,16 +225,23 @@ out:
 	return r;
 }
 
-UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(void *),
-			    void *arg)
+UK_API int uk_thread_create(uk_thread **out, const uk_thread_attr *attr,
+			    void *(*fn)(void *), void *arg)
 {
-	static const uk_attr defaults = UK_ATTR_INIT;
+	static const uk_thread_attr defaults = UK_THREAD_ATTR_INIT;
 
 	return create(out, attr ? attr : &defaults, NULL, fn, arg);
 }
 
-int thread_bear(uk_thread **out, const uk_attr *attr, const struct birth *b,
+int thread_bear(uk_thread **out, const uk_thread_attr *attr, const struct birth *b,
 		void *(*fn)(void *), void *arg)
 {
 	return create(out, attr, b, fn, arg);
+}
+
+void thread_begin(uk_thread *t)
+{
+	rt_enter();
+	suspend_end(t, SUSP_BIRTH);
+	rt_exit();
 }

@@ -13,8 +13,10 @@ struct birth {
 	size_t size;
 	void **block; /* set before the thread runs */
 };
-int thread_bear(struct uk_thread **out, const uk_attr *attr, const struct birth *b,
-		void *(*fn)(void *), void *arg);
+int thread_bear(struct uk_thread **out, const uk_thread_attr *attr,
+		const struct birth *b, void *(*fn)(void *), void *arg);
+/* A thread that thread_bear has made does not run before this. */
+void thread_begin(struct uk_thread *t);
 
 /* For code that starts programs (posix, spawn). Does the caller run with a carrier's
  * signal mask? Then *mask is the mask that a program is to inherit: the process's when

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit.c - the limit on threads that are alive (uk_stack_limit), and which thread is
+/* limit.c - the limit on threads that are alive (uk_thread_limit), and which thread is
  * the last one of a forked child.
  *
  * Threads are counted only while that is needed, that is, while thread_dead is set. A
@@ -144,7 +144,7 @@ static int count_alive(void *obj, void *arg)
 	return 0;
 }
 
-UK_API int uk_stack_limit(size_t max_threads)
+UK_API int uk_thread_limit(size_t max_threads)
 {
 	uint64_t live = 0;
 	int unable = rt_begin();
@@ -165,7 +165,11 @@ UK_API int uk_stack_limit(size_t max_threads)
 
 static void limit_start(void)
 {
-	set_max(env_number("UK_STACK_LIMIT", 0, 1u << 30));
+	unsigned old = env_number("UK_STACK_LIMIT", 0, 1u << 30); /* until 0.3 */
+
+	if (old)
+		uk_warn("UK_STACK_LIMIT is now UK_THREAD_LIMIT");
+	set_max(env_number("UK_THREAD_LIMIT", old, 1u << 30));
 }
 
 AT_LOAD(limit_register)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread_state.c - what a thread, or another one, reads and sets while it lives: name,
- * place, suspension. */
+/* thread_state.c - what a thread, or another one, reads and sets while it lives: name
+ * and place. */
 #include "base/log.h"
 #include "sched/switch.h"
 #include "uk/thread.h"
@@ -15,37 +15,6 @@ UK_API uk_thread *uk_thread_self(void)
 UK_API uint64_t uk_thread_id(const uk_thread *t)
 {
 	return t->id;
-}
-
-UK_API int uk_thread_suspend(uk_thread *t)
-{
-	struct uk_thread *me = rt_enter();
-	int r = 0;
-
-	if (t->kind != THREAD_USER || load_relaxed(&t->state) == T_EXITED) {
-		r = -ESRCH;
-	} else {
-		fetch_or_acq_rel(&t->susp, SUSP_ASKED);
-		/* the thread that finishes the switch holds us instead of queueing
-		 * us */
-		if (t == me)
-			switch_to(t->carrier, t, next_thread(t->carrier), POST_YIELD);
-	}
-	rt_exit();
-	return r;
-}
-
-UK_API int uk_thread_resume(uk_thread *t)
-{
-	int r = 0;
-
-	rt_enter();
-	if (t->kind != THREAD_USER || load_relaxed(&t->state) == T_EXITED)
-		r = -ESRCH;
-	else
-		suspend_end(t, SUSP_ASKED);
-	rt_exit();
-	return r;
 }
 
 /* The extension is made by the thread itself, or by its creator before the thread

@@ -56,6 +56,7 @@ const struct libc *libc(void)
 		table.clock_gettime =
 		    (__typeof__(&clock_gettime))of_libc_alone("clock_gettime");
 		table.fclose = NEXT(fclose);
+		table.posix_spawnp = NEXT(posix_spawnp);
 		table.pthread_create = NEXT(pthread_create);
 		table.pthread_detach = NEXT(pthread_detach);
 		table.pthread_join = NEXT(pthread_join);

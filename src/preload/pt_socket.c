@@ -104,7 +104,6 @@ LIBC_API ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 struct msg {
 	int flags;
 	void *m;
-	unsigned n;
 };
 
 static long msg_now(void *arg, int fd)
@@ -133,14 +132,6 @@ LIBC_API ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return SENDS(fd, uk_sendmsg(fd, m, flags));
 }
 
-static long msgs_now(void *arg, int fd)
-{
-	const struct msg *a = arg;
-
-	return sys5(SYS_recvmmsg, fd, a->m, a->n,
-		    a->flags | MSG_DONTWAIT | MSG_WAITFORONE, NULL);
-}
-
 /* Sets *limit to what is left of it. False: nothing. */
 static bool time_left(struct timespec *limit, int64_t end)
 {
@@ -155,7 +146,6 @@ static bool time_left(struct timespec *limit, int64_t end)
 LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 		      struct timespec *limit)
 {
-	struct msg a = { .flags = flags, .m = m, .n = n };
 	unsigned done = 0;
 	int64_t end;
 
@@ -167,14 +157,13 @@ LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 		return (int)posix_result(-EINVAL);
 	end = posix_after(limit);
 	do {
-		long r = UNTIL(fd, msgs_now, &a);
+		long r = RECEIVES(
+		    fd, uk_recvmmsg(fd, m + done, n - done, flags | MSG_WAITFORONE));
 
 		if (r < 0)
 			return done ? (int)done : -1;
 		done += (unsigned)r;
-		a.m = m + done;
-		a.n = n - done;
-	} while (time_left(limit, end) && a.n && !(flags & MSG_WAITFORONE));
+	} while (time_left(limit, end) && done < n && !(flags & MSG_WAITFORONE));
 	return (int)done;
 }
 

@@ -76,7 +76,7 @@ static size_t stats_json(char *to, size_t room)
 	size_t n = 0;
 
 	memset(&s, 0, sizeof(s));
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 #define X(name, text)                                                                  \
 	n += (size_t)snprintf(to + n, room - n, "%c\n\t\"" #name "\": %llu",           \
 			      n ? ',' : '{', (unsigned long long)s.name);

@@ -162,7 +162,7 @@ static void *posix_main(void *arg)
 
 /* What a new thread is to be. */
 struct plan {
-	uk_attr attr;
+	uk_thread_attr attr;
 	struct birth birth;
 	bool explicit;
 	int policy;
@@ -244,7 +244,7 @@ static int plan_make(struct plan *p, const pthread_attr_t *a)
 	if (a)
 		pthread_attr_getdetachstate(a, &detached);
 	if (detached == PTHREAD_CREATE_DETACHED)
-		p->attr.flags |= UK_ATTR_DETACHED;
+		p->attr.flags |= UK_THREAD_DETACHED;
 	r = plan_rights(p, a ? a : &dfl);
 	if (!r)
 		r = plan_stack(p, a, &dfl);
@@ -354,7 +354,6 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 		return create_apart(th, a, fn, arg);
 	p.birth.block = &block;
 	signals_begin();
-	p.attr.flags |= UK_ATTR_SUSPENDED;
 	r = thread_bear(&t, &p.attr, &p.birth, posix_main, NULL);
 	if (r) {
 		if (posix_user()) /* a caller that tries again lets others end */
@@ -367,14 +366,14 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 				     .fn = fn,
 				     .arg = arg,
 				     .tid = (uint32_t)tls_tid(block),
-				     .detached = p.attr.flags & UK_ATTR_DETACHED };
+				     .detached = p.attr.flags & UK_THREAD_DETACHED };
 	policy_begins(pt, p.explicit ? &p.policy : NULL, p.param.sched_priority);
 	fetch_add_relaxed(&alive, 1);
 	signals_born(pt, p.masked ? &p.mask : NULL);
 	name_begins(pt);
 	if (p.bound)
 		pthread_setaffinity_np(*th, sizeof(p.cpus), &p.cpus);
-	uk_thread_resume(t);
+	thread_begin(t);
 	return 0;
 }
 

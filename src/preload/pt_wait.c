@@ -12,10 +12,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/at_load.h"
 #include "preload/pt_calls.h"
 #include "preload/pt_children.h"
-#include "process/spawn.h"
+#include "preload/pt_spawn.h"
 
 struct child {
 	pid_t pid;
@@ -176,8 +175,7 @@ static long wait_uncancelled(pid_t pid, int *status)
 	return r;
 }
 
-/* A cancellation point, if there is something to undo. */
-static long wait_for_shell(pid_t pid, int *status, void (*undo)(void))
+long spawn_wait(pid_t pid, int *status, void (*undo)(void))
 {
 	struct shell s __attribute__((cleanup(shell_kill))) = { undo ? pid : 0, undo };
 	long r;
@@ -185,9 +183,4 @@ static long wait_for_shell(pid_t pid, int *status, void (*undo)(void))
 	r = undo ? wait_to_the_end(pid, status) : wait_uncancelled(pid, status);
 	s.pid = 0;
 	return r;
-}
-
-AT_LOAD(wait_register)
-{
-	hooks.spawn_wait = wait_for_shell;
 }

@@ -47,7 +47,7 @@ static bool memory_is_rationed(void)
 void stacks_init(void)
 {
 	bool rationed = memory_is_rationed();
-	size_t guard = env_size("UK_GUARD_SIZE", 1u << 30);
+	size_t guard = env_size("UK_GUARD_SIZE", STACK_MAX_GUARD);
 
 	stacks_eager = stack_guard_kind()[0] != 'M' || rationed;
 	/* where address space is limited, a guard is one page */

@@ -91,10 +91,10 @@ static bool suspend_here(struct uk_thread *t)
 {
 	uint8_t old = load_acquire(&t->susp);
 
-	/* the state first: after the CAS, uk_thread_resume may already run t */
+	/* the state first: after the CAS, t may already run */
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_SUSPENDED);
-	while (old & (SUSP_ASKED | SUSP_LOOK))
+	while (old & (SUSP_BIRTH | SUSP_LOOK))
 		if (cas_acq_rel(&t->susp, &old, old | SUSP_HELD))
 			return true;
 	return false;
@@ -106,7 +106,7 @@ void suspend_end(struct uk_thread *t, uint8_t bit)
 
 	do {
 		new = old &(uint8_t)~bit;
-		if (!(new &(SUSP_ASKED | SUSP_LOOK)))
+		if (!(new &(SUSP_BIRTH | SUSP_LOOK)))
 			new = 0;
 	} while (!cas_acq_rel(&t->susp, &old, new));
 	if (old & SUSP_HELD && !new)

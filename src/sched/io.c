@@ -256,7 +256,7 @@ void sched_io_lent(struct uk_thread *t, struct io_op *op)
 struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_class c)
 {
 	struct uk_vp *vp =
-	    t->kind == THREAD_USER ? t->carrier->vp : uk_vpset_next_vp(vpset_default);
+	    t->kind == THREAD_USER ? t->carrier->vp : vpset_next(vpset_default);
 	const struct reactor *r;
 
 	vp = vp_for(vp, c);

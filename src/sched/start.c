@@ -255,7 +255,7 @@ UK_API int uk_init(void)
 	return sched_start();
 }
 
-UK_API int uk_vps(void)
+UK_API int uk_vp_count(void)
 {
 	const struct uk_vpset *s = load_acquire(&vpset_default);
 	struct cpus room;

@@ -328,7 +328,7 @@ UK_API unsigned uk_vpset_size(const uk_vpset *s)
 	return s->n;
 }
 
-UK_API int uk_set_slice(uk_vpset *s, uk_time ns)
+UK_API int uk_vpset_set_slice(uk_vpset *s, uk_time ns)
 {
 	if (ns <= 0)
 		return -EINVAL;
@@ -341,7 +341,7 @@ UK_API uk_vp *uk_vpset_vp(const uk_vpset *s, unsigned i)
 	return i < s->n ? s->vps[i] : NULL;
 }
 
-UK_API uk_vp *uk_vpset_next_vp(uk_vpset *s)
+struct uk_vp *vpset_next(struct uk_vpset *s)
 {
 	return s->vps[fetch_add_relaxed(&s->next, 1) % s->n];
 }

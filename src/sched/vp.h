@@ -242,6 +242,7 @@ extern struct uk_vp
 extern uint32_t vp_count_all;
 extern struct carrier *carriers_all; /* read with acquire */
 extern struct uk_vpset *vpset_default;
+struct uk_vp *vpset_next(struct uk_vpset *s); /* round robin */
 extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
 /* how many of these carriers are dedicated; likewise */
 extern uint64_t carriers_dedicated;

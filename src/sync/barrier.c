@@ -77,7 +77,7 @@ static bool passed(struct futex_node *n, uint32_t *count, int by)
 	return yes;
 }
 
-int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
+int uk_barrier_wait(uk_barrier *b)
 {
 	struct uk_thread *t = enter_touching(b, sizeof(*b));
 	struct futex_node *n = futex_node_of(t);
@@ -89,7 +89,7 @@ int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 		rt_exit();
 		return 1;
 	}
-	why = sleep_queued(b, fb, n, t, deadline);
+	why = sleep_queued(b, fb, n, t, TIME_NEVER);
 	if (why != WAKE_OK && passed(n, &b->arrived, -1))
 		why = WAKE_OK;
 	rt_exit();
@@ -138,9 +138,4 @@ int barrier_stay(uk_barrier *b, uint32_t *away, struct barrier_stay *s)
 	s->away = why != WAKE_OK;
 	rt_exit(); /* signal handlers run here */
 	return wake_error(why);
-}
-
-int uk_barrier_wait(uk_barrier *b)
-{
-	return uk_barrier_wait_until(b, TIME_NEVER);
 }

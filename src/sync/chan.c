@@ -262,7 +262,7 @@ INLINE int op_now(struct uk_chan *c, int op, void *elem, uint32_t *claim,
 		  uint32_t index, struct chan_wake *wake)
 {
 	wake->thread = NULL;
-	if (op == UK_SELECT_SEND)
+	if (op == UK_CHAN_SEND)
 		return send_op(c, elem, claim, index, wake);
 	return recv_op(c, elem, claim, index, wake);
 }
@@ -291,7 +291,7 @@ void chan_touch(const struct uk_chan *c, int op, void *elem)
 	if (likely(t && load_relaxed(&t->kind) == THREAD_USER &&
 		   thread_on_stack(t, elem, c->elem)))
 		return;
-	if (op == UK_SELECT_SEND)
+	if (op == UK_CHAN_SEND)
 		touch_read(elem, c->elem);
 	else
 		touch_write(elem, c->elem);
@@ -373,13 +373,12 @@ INLINE int transfer_user(struct uk_chan *c, int op, void *elem, bool wait,
 /* An element to send stays const: send_op only reads it. */
 static NOINLINE int send_until(uk_chan *c, const void *elem, int64_t deadline)
 {
-	return transfer_user(c, UK_SELECT_SEND, (void *)(uintptr_t)elem, true,
-			     deadline);
+	return transfer_user(c, UK_CHAN_SEND, (void *)(uintptr_t)elem, true, deadline);
 }
 
 static NOINLINE int recv_until(uk_chan *c, void *elem, int64_t deadline)
 {
-	return transfer_user(c, UK_SELECT_RECV, elem, true, deadline);
+	return transfer_user(c, UK_CHAN_RECV, elem, true, deadline);
 }
 
 int uk_chan_send(uk_chan *c, const void *elem)
@@ -394,7 +393,7 @@ int uk_chan_send_until(uk_chan *c, const void *elem, uk_time deadline)
 
 int uk_chan_trysend(uk_chan *c, const void *elem)
 {
-	return transfer_user(c, UK_SELECT_SEND, (void *)(uintptr_t)elem, false, 0);
+	return transfer_user(c, UK_CHAN_SEND, (void *)(uintptr_t)elem, false, 0);
 }
 
 int uk_chan_recv(uk_chan *c, void *elem)
@@ -409,7 +408,7 @@ int uk_chan_recv_until(uk_chan *c, void *elem, uk_time deadline)
 
 int uk_chan_tryrecv(uk_chan *c, void *elem)
 {
-	return transfer_user(c, UK_SELECT_RECV, elem, false, 0);
+	return transfer_user(c, UK_CHAN_RECV, elem, false, 0);
 }
 
 /* Wake every waiter of q with -EPIPE. *last is the wake-up not yet sent: the last one

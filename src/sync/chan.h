@@ -119,7 +119,7 @@ int chan_op(struct uk_chan *c, int op, void *elem, uint32_t *claim, uint32_t ind
 static inline void chan_push(struct uk_chan *c, int op, struct chan_node *n)
 {
 	n->linked = true;
-	list_push_back(op == UK_SELECT_SEND ? &c->sendq : &c->recvq, &n->link);
+	list_push_back(op == UK_CHAN_SEND ? &c->sendq : &c->recvq, &n->link);
 }
 
 /* OPEN > to, after waiting while BUSY. False: the claim was decided otherwise. */

@@ -200,6 +200,11 @@ static struct cond cond_of(uk_cond *c)
 	return (struct cond){ .key = c, .waiters = &c->waiters, .kind = WAIT_COND };
 }
 
+void uk_cond_init(uk_cond *c)
+{
+	*c = (uk_cond)UK_COND_INIT;
+}
+
 int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline)
 {
 	struct uk_thread *t = enter_touching(c, sizeof(*c));

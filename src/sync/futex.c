@@ -604,13 +604,3 @@ int uk_futex_wake(const uint32_t *addr, int n)
 	rt_exit();
 	return woken;
 }
-
-int uk_futex_requeue(const uint32_t *from, int wake, int requeue, const uint32_t *to)
-{
-	int done;
-
-	rt_enter();
-	done = futex_requeue(from, wake, requeue, to, NULL);
-	rt_exit();
-	return done;
-}

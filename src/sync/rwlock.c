@@ -247,6 +247,11 @@ static NOINLINE int take_slow(uk_rwlock *l, struct rw_how how, int64_t deadline)
 	return rwlock_wait(l, how, deadline);
 }
 
+void uk_rwlock_init(uk_rwlock *l)
+{
+	*l = (uk_rwlock)UK_RWLOCK_INIT;
+}
+
 int uk_rwlock_rdlock_until(uk_rwlock *l, uk_time deadline)
 {
 	uint32_t s;

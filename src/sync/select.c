@@ -19,7 +19,7 @@
 #define INLINE_CASES 12
 
 struct select {
-	uk_select *cases;
+	uk_chan_case *cases;
 	unsigned n;
 	uint32_t claim; /* CLAIM_...: by any partner, under its channel's lock */
 	struct uk_thread *thread;
@@ -55,7 +55,7 @@ static void shuffle(struct select *s)
 /* Try one case under its lock; with `publish`, queue for it if it is not ready. */
 static int attempt(struct select *s, uint32_t i, bool publish)
 {
-	uk_select *k = &s->cases[i];
+	uk_chan_case *k = &s->cases[i];
 	struct chan_wake wake;
 	bool locked;
 	int ret;
@@ -165,17 +165,17 @@ static int select_run(struct select *s, int64_t deadline)
 			chan_touch(s->cases[i].chan, s->cases[i].op, s->cases[i].elem);
 	s->thread = rt_enter();
 	ret = pass(s, false, &upto, &done);
-	if (ret == -EAGAIN && deadline != 0)
-		ret = select_wait(s, deadline);
-	else if (ret != -EAGAIN) {
+	if (ret != -EAGAIN) {
 		s->cases[done].result = ret;
 		ret = (int)done;
+	} else {
+		ret = deadline ? select_wait(s, deadline) : -ETIMEDOUT;
 	}
 	rt_exit();
 	return ret;
 }
 
-int uk_select_until(uk_select *cases, unsigned n, uk_time deadline)
+int uk_chan_select(uk_chan_case *cases, unsigned n, uk_time deadline)
 {
 	uint32_t order[INLINE_CASES];
 	struct chan_node nodes[INLINE_CASES];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The locks of the vp level: spin and FIFO (ticket). They never park. The kernel thread
- * spins, and yields its CPU (sched_yield) when the holder seems to be preempted,
- * because there may be more carriers than CPUs.
+/* The spin lock never parks. The kernel thread spins, and yields its CPU (sched_yield)
+ * when the holder seems to be preempted, because there may be more carriers than CPUs.
  */
 #include "base/sys.h"
 #include "sched/sched.h"
@@ -38,20 +37,4 @@ int uk_spin_trylock(uk_spin *l)
 void uk_spin_unlock(uk_spin *l)
 {
 	store_release(&l->word, 0);
-}
-
-void uk_fifo_lock(uk_fifo *l)
-{
-	uint32_t mine = fetch_add_relaxed(&l->next, 1);
-	unsigned spins = 0;
-
-	/* acquire: pairs with the release of the previous holder */
-	while (load_acquire(&l->serving) != mine)
-		relax(&spins);
-}
-
-void uk_fifo_unlock(uk_fifo *l)
-{
-	/* only the holder writes serving */
-	store_release(&l->serving, load_relaxed(&l->serving) + 1);
 }

@@ -102,11 +102,11 @@ enum wait_kind {
 #define ASK_SIGNAL ((uint8_t)2)
 #define ASK_HOME ((uint8_t)4)
 
-/* Suspension, bits of t->susp: ASKED by uk_thread_suspend, LOOK by a dump or the
- * keeper, which use the thread's stack. While one of them is set, code that would queue
- * the thread sets HELD instead. The code that clears the last of them and finds HELD
- * queues it (suspend_end). */
-#define SUSP_ASKED ((uint8_t)1)
+/* Suspension, bits of t->susp: BIRTH by the creator, which has not finished
+ * (birth.held), LOOK by a dump or the keeper, which use the thread's stack. While one
+ * of them is set, code that would queue the thread sets HELD instead. The code that
+ * clears the last of them and finds HELD queues it (suspend_end). */
+#define SUSP_BIRTH ((uint8_t)1)
 #define SUSP_LOOK ((uint8_t)2)
 #define SUSP_HELD ((uint8_t)4)
 

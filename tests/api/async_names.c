@@ -13,10 +13,8 @@ static uk_group *g;
 static char dir[64];
 static char names[MANY][96];
 static uk_op ops[MANY];
-static uk_end ends[MANY];
+static uk_completion ends[MANY];
 static struct statx st[MANY];
-
-#define OP(...) ((uk_op){ __VA_ARGS__ })
 
 static void begin(void)
 {
@@ -38,12 +36,12 @@ static void over(void)
 /* Submits ops[0..n), and collects them all in the order of their tags. */
 static void all(unsigned n)
 {
-	uk_end some[MANY];
+	uk_completion some[MANY];
 
 	for (unsigned i = 0; i < n; i++)
 		ops[i].tag = i;
-	CHECK_EQ(uk_submitv(g, ops, n), n);
-	CHECK_EQ(uk_wait_all(g, some, n, UK_FOREVER), n);
+	CHECK_EQ(uk_group_submit(g, ops, n), n);
+	CHECK_EQ(uk_group_wait_all(g, some, n, UK_FOREVER), n);
 	for (unsigned i = 0; i < n; i++)
 		ends[some[i].tag] = some[i];
 }
@@ -51,8 +49,8 @@ static void all(unsigned n)
 static void create(void)
 {
 	for (unsigned i = 0; i < MANY; i++)
-		ops[i] = OP(.kind = UK_OP_OPENAT, .fd = AT_FDCWD, .addr = names[i],
-			    .flags = O_CREAT | O_RDWR | O_CLOEXEC, .len = 0600);
+		ops[i] = UK_OP(.kind = UK_OP_OPENAT, .fd = AT_FDCWD, .addr = names[i],
+			       .flags = O_CREAT | O_RDWR | O_CLOEXEC, .len = 0600);
 	all(MANY);
 	for (unsigned i = 0; i < MANY; i++) {
 		CHECK(ends[i].res > 2);
@@ -64,8 +62,8 @@ static void create(void)
 static void examine(void)
 {
 	for (unsigned i = 0; i < MANY; i++)
-		ops[i] = OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = names[i],
-			    .len = STATX_SIZE, .addr2 = &st[i]);
+		ops[i] = UK_OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = names[i],
+			       .len = STATX_SIZE, .addr2 = &st[i]);
 	all(MANY);
 	for (unsigned i = 0; i < MANY; i++) {
 		CHECK_EQ(ends[i].res, 0);
@@ -101,7 +99,7 @@ static uk_stats counts(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s;
 }
 
@@ -150,34 +148,34 @@ static void opens_that_wait_overlap(void)
 	begin();
 	for (unsigned i = 0; i < FIFOS; i++) {
 		CHECK_EQ(mkfifo(names[i], 0600), 0);
-		ops[i] = OP(.kind = UK_OP_OPENAT, .fd = AT_FDCWD, .addr = names[i],
-			    .flags = O_RDONLY | O_CLOEXEC);
+		ops[i] = UK_OP(.kind = UK_OP_OPENAT, .fd = AT_FDCWD, .addr = names[i],
+			       .flags = O_RDONLY | O_CLOEXEC);
 	}
-	CHECK_EQ(uk_submitv(g, ops, FIFOS), FIFOS);
+	CHECK_EQ(uk_group_submit(g, ops, FIFOS), FIFOS);
 	for (unsigned i = FIFOS; i--;) {
 		/* succeeds as soon as someone waits at the other end */
 		while ((to[i] = open(names[i], O_WRONLY | O_NONBLOCK | O_CLOEXEC)) <
 		       0) {
 			CHECK_EQ(errno, ENXIO);
-			CHECK_EQ(uk_wait_any(g, ends, 1, 0), -ETIMEDOUT);
+			CHECK_EQ(uk_group_wait_any(g, ends, 1, 0), -ETIMEDOUT);
 			uk_sleep(100 * UK_US);
 		}
 		if (i == FIFOS - 1) { /* the others go on waiting while this ends */
-			CHECK_EQ(uk_wait_any(g, ends, 1, UK_FOREVER), 1);
+			CHECK_EQ(uk_group_wait_any(g, ends, 1, UK_FOREVER), 1);
 			CHECK_EQ(ends[0].id, ops[i].id);
 			CHECK(ends[0].res > 2);
 			uk_close((int)ends[0].res);
 			ops[MANY - 1] =
-			    OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = names[0],
-			       .len = STATX_TYPE, .addr2 = &st[0]);
-			CHECK_EQ(uk_submitv(g, &ops[MANY - 1], 1), 1);
-			CHECK_EQ(uk_wait_any(g, ends, 1, UK_FOREVER), 1);
+			    UK_OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = names[0],
+				  .len = STATX_TYPE, .addr2 = &st[0]);
+			CHECK_EQ(uk_group_submit(g, &ops[MANY - 1], 1), 1);
+			CHECK_EQ(uk_group_wait_any(g, ends, 1, UK_FOREVER), 1);
 			CHECK_EQ(ends[0].res, 0);
 			CHECK(S_ISFIFO(st[0].stx_mode));
-			CHECK_EQ(uk_wait_any(g, ends, 1, 0), -ETIMEDOUT);
+			CHECK_EQ(uk_group_wait_any(g, ends, 1, 0), -ETIMEDOUT);
 		}
 	}
-	CHECK_EQ(uk_wait_all(g, ends, MANY, UK_FOREVER), FIFOS - 1);
+	CHECK_EQ(uk_group_wait_all(g, ends, MANY, UK_FOREVER), FIFOS - 1);
 	for (unsigned i = 0; i < FIFOS; i++)
 		close(to[i]);
 	for (unsigned i = 0; i < FIFOS - 1; i++) {
@@ -196,9 +194,9 @@ static void requests_may_wait_for_later_ones(void)
 	begin();
 	make_pipe(p, 0);
 	for (unsigned i = 0; i < MANY; i++)
-		ops[i] = OP(.kind = i < MANY / 2 ? UK_OP_READ : UK_OP_WRITE,
-			    .fd = p[i >= MANY / 2], .addr = &c[i], .len = 1,
-			    .off = UK_OP_HERE, .deadline = uk_after(3600 * UK_SEC));
+		ops[i] = UK_OP(.kind = i < MANY / 2 ? UK_OP_READ : UK_OP_WRITE,
+			       .fd = p[i >= MANY / 2], .addr = &c[i], .len = 1,
+			       .off = UK_OP_HERE, .deadline = uk_after(3600 * UK_SEC));
 	all(MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK_EQ(ends[i].res, 1);
@@ -218,12 +216,12 @@ static void a_group_can_be_destroyed_at_once(void)
 
 		CHECK_EQ(uk_group_create(&g, n), 0);
 		for (unsigned i = 0; i < n; i++)
-			ops[i] = OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = dir,
-				    .len = STATX_TYPE, .addr2 = &st[i]);
+			ops[i] = UK_OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = dir,
+				       .len = STATX_TYPE, .addr2 = &st[i]);
 		if (turn & 1)
 			all(n);
 		else
-			CHECK_EQ(uk_submitv(g, ops, n), n);
+			CHECK_EQ(uk_group_submit(g, ops, n), n);
 		uk_group_destroy(g);
 	}
 	CHECK_EQ(uk_group_create(&g, 1), 0);
@@ -237,18 +235,18 @@ static void requests_end_at_the_limit_of_threads(void)
 	create();
 	uk_group_destroy(g); /* with its helpers */
 	CHECK_EQ(uk_group_create(&g, MANY), 0);
-	CHECK_EQ(uk_stack_limit(1), 0); /* this thread */
+	CHECK_EQ(uk_thread_limit(1), 0); /* this thread */
 	for (unsigned i = 0; i < MANY; i++)
-		ops[i] = OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = names[i],
-			    .len = STATX_SIZE, .addr2 = &st[i]);
+		ops[i] = UK_OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = names[i],
+			       .len = STATX_SIZE, .addr2 = &st[i]);
 	all(MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK_EQ(ends[i].res, -EAGAIN);
-	CHECK_EQ(uk_stack_limit(2), 0); /* and one helper */
+	CHECK_EQ(uk_thread_limit(2), 0); /* and one helper */
 	all(MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK(ends[i].res == 0 || ends[i].res == -EAGAIN);
-	CHECK_EQ(uk_stack_limit(0), 0);
+	CHECK_EQ(uk_thread_limit(0), 0);
 	examine();
 	over();
 }

@@ -7,8 +7,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define OP(...) ((uk_op){ __VA_ARGS__ })
-
 static uk_group *g;
 static uk_buf_pool *pool;
 static int fd[4]; /* -1: not open */
@@ -93,33 +91,35 @@ static const struct kind {
 	uk_op op;
 } kinds[] = {
 	{ "read", empty,
-	  OP(.kind = UK_OP_READ, .addr = b, .len = 1, .off = UK_OP_HERE) },
+	  UK_OP(.kind = UK_OP_READ, .addr = b, .len = 1, .off = UK_OP_HERE) },
 	{ "readv", empty,
-	  OP(.kind = UK_OP_READV, .addr = &v, .len = 1, .off = UK_OP_HERE) },
+	  UK_OP(.kind = UK_OP_READV, .addr = &v, .len = 1, .off = UK_OP_HERE) },
 	{ "write", full,
-	  OP(.kind = UK_OP_WRITE, .addr = b, .len = 1, .off = UK_OP_HERE) },
+	  UK_OP(.kind = UK_OP_WRITE, .addr = b, .len = 1, .off = UK_OP_HERE) },
 	{ "writev", full,
-	  OP(.kind = UK_OP_WRITEV, .addr = &v, .len = 1, .off = UK_OP_HERE) },
-	{ "recv", quiet, OP(.kind = UK_OP_RECV, .addr = b, .len = 1) },
-	{ "recvmsg", quiet, OP(.kind = UK_OP_RECVMSG, .addr = &m) },
-	{ "recv, pool", quiet, OP(.kind = UK_OP_RECV, .options = UK_OP_POOL) },
+	  UK_OP(.kind = UK_OP_WRITEV, .addr = &v, .len = 1, .off = UK_OP_HERE) },
+	{ "recv", quiet, UK_OP(.kind = UK_OP_RECV, .addr = b, .len = 1) },
+	{ "recvmsg", quiet, UK_OP(.kind = UK_OP_RECVMSG, .addr = &m) },
+	{ "recv, pool", quiet, UK_OP(.kind = UK_OP_RECV, .options = UK_OP_POOL) },
 	{ "recv, stream", quiet,
-	  OP(.kind = UK_OP_RECV, .options = UK_OP_POOL | UK_OP_MULTI) },
-	{ "send", stuffed, OP(.kind = UK_OP_SEND, .addr = b, .len = 1) },
-	{ "sendmsg", stuffed, OP(.kind = UK_OP_SENDMSG, .addr = &m) },
+	  UK_OP(.kind = UK_OP_RECV, .options = UK_OP_POOL | UK_OP_MULTI) },
+	{ "send", stuffed, UK_OP(.kind = UK_OP_SEND, .addr = b, .len = 1) },
+	{ "sendmsg", stuffed, UK_OP(.kind = UK_OP_SENDMSG, .addr = &m) },
 	{ "send, lent", stuffed,
-	  OP(.kind = UK_OP_SEND, .addr = b, .len = 1, .options = UK_OP_ZEROCOPY) },
+	  UK_OP(.kind = UK_OP_SEND, .addr = b, .len = 1, .options = UK_OP_ZEROCOPY) },
 	{ "sendmsg, lent", stuffed,
-	  OP(.kind = UK_OP_SENDMSG, .addr = &m, .options = UK_OP_ZEROCOPY) },
-	{ "accept", lonely, OP(.kind = UK_OP_ACCEPT) },
-	{ "accept, stream", lonely, OP(.kind = UK_OP_ACCEPT, .options = UK_OP_MULTI) },
+	  UK_OP(.kind = UK_OP_SENDMSG, .addr = &m, .options = UK_OP_ZEROCOPY) },
+	{ "accept", lonely, UK_OP(.kind = UK_OP_ACCEPT) },
+	{ "accept, stream", lonely,
+	  UK_OP(.kind = UK_OP_ACCEPT, .options = UK_OP_MULTI) },
 	{ "connect", crowded,
-	  OP(.kind = UK_OP_CONNECT, .addr = &at_crowd, .len = sizeof(at_crowd)) },
-	{ "poll", empty, OP(.kind = UK_OP_POLL, .flags = POLLIN) },
+	  UK_OP(.kind = UK_OP_CONNECT, .addr = &at_crowd, .len = sizeof(at_crowd)) },
+	{ "poll", empty, UK_OP(.kind = UK_OP_POLL, .flags = POLLIN) },
 	{ "splice", two_pipes,
-	  OP(.kind = UK_OP_SPLICE, .len = 1, .off = UK_OP_HERE, .off2 = UK_OP_HERE) },
-	{ "timeout", nowhere, OP(.kind = UK_OP_TIMEOUT) },
-	{ "futex", nowhere, OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 7) },
+	  UK_OP(.kind = UK_OP_SPLICE, .len = 1, .off = UK_OP_HERE,
+		.off2 = UK_OP_HERE) },
+	{ "timeout", nowhere, UK_OP(.kind = UK_OP_TIMEOUT) },
+	{ "futex", nowhere, UK_OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 7) },
 };
 
 /* Submits a request that waits, and returns its id. */
@@ -138,27 +138,27 @@ static uint64_t submit(const struct kind *k, uk_time deadline)
 		o.len =
 		    offsetof(struct sockaddr_un, sun_path) + 6; /* an abstract name */
 	o.deadline = deadline;
-	if (o.kind == UK_OP_TIMEOUT && !deadline)
+	if (o.kind == UK_OP_TIMEOUT && deadline == UK_FOREVER)
 		o.deadline = uk_after(3600 * UK_SEC);
 	o.tag = 7;
 	CHECK_EQ(uk_group_create(&g, 8), 0);
-	CHECK_EQ(uk_submitv(g, &o, 1), 1);
+	CHECK_EQ(uk_group_submit(g, &o, 1), 1);
 	return o.id;
 }
 
 /* Checks the only completion of the request. */
 static void ends_with(const struct kind *k, int64_t res)
 {
-	uk_end e[2];
+	uk_completion e[2];
 
-	CHECK_EQ(uk_wait_min(g, e, 2, 1, UK_FOREVER), 1);
+	CHECK_EQ(uk_group_wait_any(g, e, 2, UK_FOREVER), 1);
 	if (e[0].res != res)
 		printf("# %s\n", k->name);
 	CHECK_EQ(e[0].res, res);
 	CHECK_EQ(e[0].tag, 7);
-	CHECK_EQ(e[0].flags, k->op.options & UK_OP_ZEROCOPY ? UK_END_FREE : 0);
+	CHECK_EQ(e[0].flags, k->op.options & UK_OP_ZEROCOPY ? UK_COMPLETION_FREE : 0);
 	CHECK(!e[0].buf);
-	CHECK_EQ(uk_wait_any(g, e, 1, UK_FOREVER), 0);
+	CHECK_EQ(uk_group_wait_any(g, e, 1, UK_FOREVER), 0);
 }
 
 static void clear(void)
@@ -183,12 +183,12 @@ static void a_waiting_request_can_be_cancelled(void)
 {
 	EACH(k)
 	for (unsigned turn = 0; turn < 4; turn++) {
-		uint64_t id = submit(k, 0);
+		uint64_t id = submit(k, UK_FOREVER);
 
 		sometimes_later(turn);
-		CHECK_EQ(uk_async_cancel(g, id), 0);
+		CHECK_EQ(uk_group_cancel(g, id), 0);
 		ends_with(k, -ECANCELED);
-		CHECK_EQ(uk_async_cancel(g, id), -ENOENT);
+		CHECK_EQ(uk_group_cancel(g, id), -ENOENT);
 		clear();
 	}
 }
@@ -197,10 +197,39 @@ static void a_waiting_request_ends_at_its_deadline(void)
 {
 	EACH(k)
 	{
+		int64_t res = k->op.kind == UK_OP_TIMEOUT ? 0 : -ETIMEDOUT;
+
 		submit(k, uk_after(UK_MS));
-		ends_with(k, k->op.kind == UK_OP_TIMEOUT ? 0 : -ETIMEDOUT);
+		ends_with(k, res);
+		clear();
+		submit(k, 0);
+		ends_with(k, res);
 		clear();
 	}
+}
+
+static void a_request_that_may_not_wait_is_tried(void)
+{
+	uk_completion e;
+	char c[2] = "";
+	int p[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, p), 0);
+	CHECK_EQ(uk_group_create(&g, 1), 0);
+	for (int i = 0; i < 40; i++) {
+		const int four[] = { UK_OP_WRITE, UK_OP_READ, UK_OP_SEND, UK_OP_RECV };
+		int kind = four[i % 4];
+		uk_op o = { .kind = kind, .fd = p[i & 1], .addr = c, .len = 1 };
+
+		if (kind == UK_OP_READ || kind == UK_OP_WRITE)
+			o.off = UK_OP_HERE;
+		CHECK_EQ(uk_group_submit(g, &o, 1), 1);
+		CHECK_EQ(uk_group_wait_any(g, &e, 1, UK_FOREVER), 1);
+		CHECK_EQ(e.res, 1);
+	}
+	uk_group_destroy(g);
+	uk_close(p[0]);
+	uk_close(p[1]);
 }
 
 static void a_waiting_request_ends_when_its_fd_is_closed(void)
@@ -209,7 +238,7 @@ static void a_waiting_request_ends_when_its_fd_is_closed(void)
 	for (unsigned turn = 0; turn < 4 && k->setup != nowhere; turn++) {
 		int at;
 
-		submit(k, turn & 2 ? uk_after(3600 * UK_SEC) : 0);
+		submit(k, turn & 2 ? uk_after(3600 * UK_SEC) : UK_FOREVER);
 		at = k->setup == full        ? 1
 		     : k->setup == crowded   ? 2
 		     : k->setup == two_pipes ? 3
@@ -228,7 +257,7 @@ static void a_waiting_request_ends_with_its_group(void)
 {
 	EACH(k)
 	for (unsigned turn = 0; turn < 2; turn++) {
-		submit(k, 0);
+		submit(k, UK_FOREVER);
 		sometimes_later(turn);
 		clear();
 	}
@@ -238,7 +267,7 @@ static void a_forked_child_finds_the_request_cancelled(void)
 {
 	EACH(k)
 	{
-		uint64_t id = submit(k, 0);
+		uint64_t id = submit(k, UK_FOREVER);
 		int status;
 		pid_t pid = SANITIZED ? 0 : fork();
 
@@ -253,7 +282,7 @@ static void a_forked_child_finds_the_request_cancelled(void)
 		}
 		CHECK_EQ(waitpid(pid, &status, 0), pid);
 		CHECK_EQ(status, 0);
-		CHECK_EQ(uk_async_cancel(g, id), 0);
+		CHECK_EQ(uk_group_cancel(g, id), 0);
 		ends_with(k, -ECANCELED);
 		clear();
 	}
@@ -264,6 +293,7 @@ static void *root(void *arg)
 	CHECK_EQ(uk_buf_pool_create(&pool, 4, 64), 0);
 	RUN(a_waiting_request_can_be_cancelled);
 	RUN(a_waiting_request_ends_at_its_deadline);
+	RUN(a_request_that_may_not_wait_is_tried);
 	RUN(a_waiting_request_ends_when_its_fd_is_closed);
 	RUN(a_waiting_request_ends_with_its_group);
 	RUN(a_forked_child_finds_the_request_cancelled);

@@ -101,10 +101,8 @@ static void add(struct actor *a, struct slot *s, uk_op o)
 static void add_send(struct actor *a, struct slot *s, struct lane *l)
 {
 	size_t n = 1 + draw(a, MOST);
-	uk_op o = { .kind = draw(a, 2) ? UK_OP_SEND : UK_OP_WRITE,
-		    .fd = l->fd[0],
-		    .addr = l->out,
-		    .len = n };
+	uk_op o = UK_OP(.kind = draw(a, 2) ? UK_OP_SEND : UK_OP_WRITE, .fd = l->fd[0],
+			.addr = l->out, .len = n);
 
 	for (size_t i = 0; i < n; i++)
 		l->out[i] = (uint8_t)(l->sent + i);
@@ -117,7 +115,7 @@ static void add_send(struct actor *a, struct slot *s, struct lane *l)
 
 static void add_recv(struct actor *a, struct slot *s, struct lane *l)
 {
-	uk_op o = { .kind = UK_OP_RECV, .fd = l->fd[1] };
+	uk_op o = UK_OP(.kind = UK_OP_RECV, .fd = l->fd[1]);
 
 	*s = (struct slot){ .lane = l, .what = RECEIVES, .pool = draw(a, 2) };
 	if (s->pool) {
@@ -137,7 +135,7 @@ static void add_recv(struct actor *a, struct slot *s, struct lane *l)
 
 static void add_other(struct actor *a, struct slot *s, struct lane *l)
 {
-	uk_op o = { .kind = draw(a, 2) ? UK_OP_NOP : UK_OP_TIMEOUT };
+	uk_op o = UK_OP(.kind = draw(a, 2) ? UK_OP_NOP : UK_OP_TIMEOUT);
 
 	*s = (struct slot){ 0 };
 	if (draw(a, 4) == 0) {
@@ -145,7 +143,7 @@ static void add_other(struct actor *a, struct slot *s, struct lane *l)
 		o.options = UK_OP_DRAIN;
 	} else if (draw(a, 3) == 0 && !l->closed) {
 		s->lane = l;
-		o = (uk_op){ .kind = UK_OP_POLL, .fd = l->fd[1], .flags = 1 /* IN */ };
+		o = UK_OP(.kind = UK_OP_POLL, .fd = l->fd[1], .flags = 1 /* IN */);
 	}
 	add(a, s, o);
 }
@@ -191,7 +189,7 @@ static void submit_some(struct actor *a)
 		;
 	link_some(a);
 	while (done < a->n) {
-		int r = uk_submitv(a->g, a->ops + done, a->n - done);
+		int r = uk_group_submit(a->g, a->ops + done, a->n - done);
 
 		if (r == -EAGAIN) {
 			cancel_all(a);
@@ -214,7 +212,7 @@ static void check_bytes(struct lane *l, const uint8_t *b, int64_t n)
 	CHECK(l->got <= l->sent || l->sending);
 }
 
-static void received(struct actor *a, const struct slot *s, const uk_end *e)
+static void received(struct actor *a, const struct slot *s, const uk_completion *e)
 {
 	struct lane *l = s->lane;
 
@@ -262,7 +260,7 @@ static void check_link(struct actor *a, struct slot *s, int64_t res)
 	s->after = 0;
 }
 
-static void ended(struct actor *a, const uk_end *e)
+static void ended(struct actor *a, const uk_completion *e)
 {
 	struct slot *s = &a->slots[e->tag];
 	struct lane *l = s->lane;
@@ -275,7 +273,7 @@ static void ended(struct actor *a, const uk_end *e)
 		l->sent += (uint64_t)e->res;
 	if (e->res >= 0)
 		check_order(a, s);
-	if (e->flags & UK_END_MORE)
+	if (e->flags & UK_COMPLETION_MORE)
 		return;
 	s->used = false;
 	s->res = e->res;
@@ -289,19 +287,19 @@ static void ended(struct actor *a, const uk_end *e)
 
 static void collect(struct actor *a, uk_time deadline)
 {
-	uk_end e[16];
+	uk_completion e[16];
 	unsigned max = 1 + draw(a, 16);
 	int r;
 
 	switch (draw(a, 3)) {
 	case 0:
-		r = uk_wait_any(a->g, e, max, deadline);
+		r = uk_group_wait_any(a->g, e, max, deadline);
 		break;
 	case 1:
-		r = uk_wait_min(a->g, e, max, 1 + draw(a, max), deadline);
+		r = uk_group_wait_all(a->g, e, 1 + draw(a, max), deadline);
 		break;
 	default:
-		r = uk_wait_all(a->g, e, max, deadline);
+		r = uk_group_wait_all(a->g, e, max, deadline);
 	}
 	CHECK(r >= 0 || r == -ETIMEDOUT);
 	for (int i = 0; i < r; i++)
@@ -312,7 +310,7 @@ static void collect(struct actor *a, uk_time deadline)
 
 static void cancel(struct actor *a, const struct slot *s)
 {
-	int r = s->used ? uk_async_cancel(a->g, s->id) : 0;
+	int r = s->used ? uk_group_cancel(a->g, s->id) : 0;
 
 	CHECK(!r || r == -ENOENT);
 }
@@ -358,10 +356,10 @@ static void round_of(struct actor *a)
 static void all_is_accounted_for(struct actor *a)
 {
 	void *bufs[BUFS];
-	uk_end e;
+	uk_completion e;
 
 	cancel_all(a);
-	for (int r; (r = uk_wait_any(a->g, &e, 1, UK_FOREVER)); ended(a, &e))
+	for (int r; (r = uk_group_wait_any(a->g, &e, 1, UK_FOREVER)); ended(a, &e))
 		CHECK_EQ(r, 1);
 	for (unsigned i = 0; i < SLOTS; i++)
 		CHECK(!a->slots[i].used && !a->slots[i].linked);

@@ -4,10 +4,9 @@
 #include "../io/iotest.h"
 
 #define LEN (192u << 10)
-#define OP(...) ((uk_op){ __VA_ARGS__ })
 #define ZC(f, b, n)                                                                    \
-	OP(.kind = UK_OP_SEND, .fd = (f), .addr = (b), .len = (n),                     \
-	   .options = UK_OP_ZEROCOPY, .tag = 7)
+	UK_OP(.kind = UK_OP_SEND, .fd = (f), .addr = (b), .len = (n),                  \
+	      .options = UK_OP_ZEROCOPY, .tag = 7)
 
 static uk_group *g;
 static char *from, *to;
@@ -22,9 +21,9 @@ static void group(unsigned depth)
 
 static void done(void)
 {
-	uk_end e;
+	uk_completion e;
 
-	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 0); /* nothing is left */
+	CHECK_EQ(uk_group_wait_any(g, &e, 1, UK_FOREVER), 0); /* nothing is left */
 	uk_group_destroy(g);
 	uk_close(s[0]);
 	uk_close(s[1]);
@@ -48,14 +47,14 @@ static void tcp(void)
 
 static void submit(uk_op *o, unsigned n)
 {
-	CHECK_EQ(uk_submitv(g, o, n), (int)n);
+	CHECK_EQ(uk_group_submit(g, o, n), (int)n);
 }
 
-static uk_end end(void)
+static uk_completion end(void)
 {
-	uk_end e = { 0 };
+	uk_completion e = { 0 };
 
-	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
+	CHECK_EQ(uk_group_wait_any(g, &e, 1, UK_FOREVER), 1);
 	CHECK_EQ(e.tag, 7);
 	return e;
 }
@@ -83,14 +82,14 @@ static void read_all(size_t n)
  * accepted. */
 static size_t two_ends(void)
 {
-	uk_end e = end();
+	uk_completion e = end();
 	size_t n = (size_t)e.res;
 	uint64_t id = e.id;
 
-	CHECK(e.res > 0 && e.flags == UK_END_MORE);
+	CHECK(e.res > 0 && e.flags == UK_COMPLETION_MORE);
 	read_all(n);
 	e = end();
-	CHECK(e.res == 0 && e.flags == UK_END_FREE && e.id == id);
+	CHECK(e.res == 0 && e.flags == UK_COMPLETION_FREE && e.id == id);
 	return n;
 }
 
@@ -111,8 +110,8 @@ static void a_sendmsg_has_two_completions(void)
 {
 	struct iovec v[2] = { { from, 100 }, { from + 100, LEN - 100 } };
 	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
-	uk_op o =
-	    OP(.kind = UK_OP_SENDMSG, .addr = &m, .options = UK_OP_ZEROCOPY, .tag = 7);
+	uk_op o = UK_OP(.kind = UK_OP_SENDMSG, .addr = &m, .options = UK_OP_ZEROCOPY,
+			.tag = 7);
 
 	group(8);
 	tcp();
@@ -142,14 +141,14 @@ static bool lends(void)
 static uk_op send_it(void)
 {
 	uk_op o;
-	uk_end e;
+	uk_completion e;
 
 	group(8);
 	tcp();
 	o = ZC(s[0], from, LEN);
 	submit(&o, 1);
 	e = end();
-	CHECK(e.res == LEN && e.flags == UK_END_MORE);
+	CHECK(e.res == LEN && e.flags == UK_COMPLETION_MORE);
 	return o;
 }
 
@@ -157,19 +156,19 @@ static uk_op send_it(void)
 static void lent_memory_is_not_free(void)
 {
 	uk_op o = send_it();
-	uk_end e;
+	uk_completion e;
 
 	if (lends()) {
 		for (int i = 0; i < 50; i++)
 			uk_yield();
-		CHECK_EQ(uk_wait_any(g, &e, 1, 0), -ETIMEDOUT);
-		CHECK_EQ(uk_async_cancel(g, o.id), 0); /* a loan cannot be taken back */
-		CHECK_EQ(uk_wait_any(g, &e, 1, uk_after(5 * MS)), -ETIMEDOUT);
+		CHECK_EQ(uk_group_wait_any(g, &e, 1, 0), -ETIMEDOUT);
+		CHECK_EQ(uk_group_cancel(g, o.id), 0); /* a loan cannot be taken back */
+		CHECK_EQ(uk_group_wait_any(g, &e, 1, uk_after(5 * MS)), -ETIMEDOUT);
 	}
 	read_all(LEN);
 	CHECK(!memcmp(from, to, LEN));
 	e = end();
-	CHECK(e.res == 0 && e.flags == UK_END_FREE);
+	CHECK(e.res == 0 && e.flags == UK_COMPLETION_FREE);
 	done();
 }
 
@@ -178,7 +177,7 @@ static void lent_memory_is_not_free(void)
 static void a_linked_send_follows_the_bytes_of_the_first(void)
 {
 	uk_op o[3] = { ZC(0, from, LEN / 2), ZC(0, from + LEN / 2, LEN / 2),
-		       OP(.kind = UK_OP_NOP, .tag = 7) };
+		       UK_OP(.kind = UK_OP_NOP, .tag = 7) };
 	unsigned more = 0, freed = 0;
 
 	group(8);
@@ -188,18 +187,18 @@ static void a_linked_send_follows_the_bytes_of_the_first(void)
 	o[1].options |= UK_OP_LINK;
 	submit(o, 3);
 	while (more < 2) { /* no thread reads */
-		uk_end e = end();
+		uk_completion e = end();
 
 		CHECK(e.res >= 0);
-		more += e.flags == UK_END_MORE;
-		freed += e.flags == UK_END_FREE;
+		more += e.flags == UK_COMPLETION_MORE;
+		freed += e.flags == UK_COMPLETION_FREE;
 		CHECK(e.flags || e.id == o[2].id);
 	}
 	read_all(LEN);
 	CHECK(!memcmp(from, to, LEN));
 	while (freed < 2)
-		freed += end().flags == UK_END_FREE;
-	if (uk_wait_any(g, &(uk_end){ 0 }, 1, UK_FOREVER) ==
+		freed += end().flags == UK_COMPLETION_FREE;
+	if (uk_group_wait_any(g, &(uk_completion){ 0 }, 1, UK_FOREVER) ==
 	    1) /* the NOP may be the last */
 		CHECK_EQ(more, 2);
 	done();
@@ -208,7 +207,7 @@ static void a_linked_send_follows_the_bytes_of_the_first(void)
 static void without_a_second_place_a_send_has_one_completion(void)
 {
 	uk_op o = ZC(0, from, 1000);
-	uk_end e;
+	uk_completion e;
 
 	group(1);
 	tcp();
@@ -216,18 +215,18 @@ static void without_a_second_place_a_send_has_one_completion(void)
 	submit(&o, 1);
 	read_all(1000);
 	e = end();
-	CHECK(e.res == 1000 && e.flags == UK_END_FREE);
+	CHECK(e.res == 1000 && e.flags == UK_COMPLETION_FREE);
 	done();
 }
 
 static void one_end(uk_op o, int64_t res)
 {
-	uk_end e;
+	uk_completion e;
 
 	submit(&o, 1);
 	e = end();
 	CHECK_EQ(e.res, res);
-	CHECK_EQ(e.flags, UK_END_FREE);
+	CHECK_EQ(e.flags, UK_COMPLETION_FREE);
 }
 
 static void a_failed_send_has_one_completion(void)
@@ -238,11 +237,11 @@ static void a_failed_send_has_one_completion(void)
 	tcp();
 	one_end(ZC(-1, from, 10), -EBADF);
 	one_end(ZC(s[0], (void *)8, 10), -EFAULT);
-	one_end(OP(.kind = UK_OP_RECV, .fd = s[0], .addr = &b, .len = 1,
-		   .options = UK_OP_ZEROCOPY, .tag = 7),
+	one_end(UK_OP(.kind = UK_OP_RECV, .fd = s[0], .addr = &b, .len = 1,
+		      .options = UK_OP_ZEROCOPY, .tag = 7),
 		-EINVAL);
-	one_end(OP(.kind = UK_OP_SEND, .fd = s[0], .addr = "x", .len = 1,
-		   .options = UK_OP_ZEROCOPY | UK_OP_POOL, .tag = 7),
+	one_end(UK_OP(.kind = UK_OP_SEND, .fd = s[0], .addr = "x", .len = 1,
+		      .options = UK_OP_ZEROCOPY | UK_OP_POOL, .tag = 7),
 		-EINVAL);
 	CHECK_EQ(shutdown(s[0], SHUT_WR), 0);
 	one_end(ZC(s[0], from, 10), -EPIPE);
@@ -278,13 +277,13 @@ static void full(void)
 
 /* Acknowledgements still come, so TCP may find space after all. Then the caller tries
  * another connection. */
-static bool accepted(uk_end e)
+static bool accepted(uk_completion e)
 {
 	if (e.res <= 0)
 		return false;
 	uk_close(s[1]); /* this ends the loan */
 	e = end();
-	CHECK(e.flags == UK_END_FREE);
+	CHECK(e.flags == UK_COMPLETION_FREE);
 	uk_close(s[0]);
 	full();
 	return true;
@@ -294,7 +293,7 @@ static void it_waits_for_room(bool nonblock)
 {
 	uk_op o = ZC(0, from, LEN);
 	size_t rest;
-	uk_end e;
+	uk_completion e;
 	int r;
 
 	group(8);
@@ -304,7 +303,7 @@ static void it_waits_for_room(bool nonblock)
 			CHECK_EQ(fcntl(s[0], F_SETFL, O_NONBLOCK), 0);
 		o.fd = s[0];
 		submit(&o, 1);
-		r = uk_wait_any(g, &e, 1, uk_after(5 * MS));
+		r = uk_group_wait_any(g, &e, 1, uk_after(5 * MS));
 	} while (r == 1 && accepted(e));
 	CHECK_EQ(r, -ETIMEDOUT);
 	for (; before; before -= rest) {
@@ -326,20 +325,20 @@ static void a_send_without_space_waits(void)
 static void ends_otherwise(uk_op o, bool cancel, int64_t res)
 {
 	int64_t within = o.deadline;
-	uk_end e;
+	uk_completion e;
 
 	do {
 		o.fd = s[0];
-		o.deadline = within ? uk_after(within) : 0;
+		o.deadline = uk_after(within);
 		submit(&o, 1);
 		if (cancel) {
 			uk_yield();
-			uk_async_cancel(g, o.id);
+			uk_group_cancel(g, o.id);
 		}
 		e = end();
 	} while (accepted(e));
 	CHECK_EQ(e.res, res);
-	CHECK_EQ(e.flags, UK_END_FREE);
+	CHECK_EQ(e.flags, UK_COMPLETION_FREE);
 }
 
 static void a_waiting_send_can_time_out_and_be_cancelled(void)
@@ -350,7 +349,7 @@ static void a_waiting_send_can_time_out_and_be_cancelled(void)
 	full();
 	o.deadline = 5 * MS;
 	ends_otherwise(o, false, -ETIMEDOUT);
-	o.deadline = 0;
+	o.deadline = UK_FOREVER;
 	ends_otherwise(o, true, -ECANCELED);
 	o.flags = MSG_DONTWAIT;
 	ends_otherwise(o, false, -EAGAIN);
@@ -360,7 +359,7 @@ static void a_waiting_send_can_time_out_and_be_cancelled(void)
 /* The last fd of the connection is closed and reused. The memory stays lent. */
 static void the_fd_may_be_reused_while_memory_is_lent(void)
 {
-	uk_end e;
+	uk_completion e;
 
 	send_it();
 	CHECK_EQ(uk_close(s[0]), 0);
@@ -368,7 +367,7 @@ static void the_fd_may_be_reused_while_memory_is_lent(void)
 	read_all(LEN);
 	CHECK(!memcmp(from, to, LEN));
 	e = end();
-	CHECK(e.res == 0 && e.flags == UK_END_FREE);
+	CHECK(e.res == 0 && e.flags == UK_COMPLETION_FREE);
 	done();
 }
 
@@ -411,17 +410,17 @@ static void many_sends_can_be_in_flight(void)
 	memset(to, 0, LEN);
 	t = spawn(reads, (void *)(uintptr_t)LEN);
 	while (freed < N && more < LEN / 8192) {
-		uk_end e = end();
+		uk_completion e = end();
 
 		CHECK(e.res >= 0);
-		more += e.flags == UK_END_MORE;
-		freed += e.flags == UK_END_FREE;
+		more += e.flags == UK_COMPLETION_MORE;
+		freed += e.flags == UK_COMPLETION_FREE;
 	}
 	join(t);
 	read_all((size_t)N * 8192 - 2 * LEN);
 	read_all(LEN);
 	while (freed < N)
-		freed += end().flags == UK_END_FREE;
+		freed += end().flags == UK_COMPLETION_FREE;
 	done();
 }
 
@@ -432,7 +431,7 @@ static void a_forked_child_gets_the_completion_of_a_waiting_send(void)
 	int status;
 	pid_t pid;
 
-	uk_end e;
+	uk_completion e;
 
 	group(8);
 	full();
@@ -441,13 +440,14 @@ static void a_forked_child_gets_the_completion_of_a_waiting_send(void)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
-		CHECK(e.res > 0 || (e.res == -ECANCELED && e.flags == UK_END_FREE));
+		CHECK_EQ(uk_group_wait_any(g, &e, 1, UK_FOREVER), 1);
+		CHECK(e.res > 0 ||
+		      (e.res == -ECANCELED && e.flags == UK_COMPLETION_FREE));
 		_exit(0);
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
-	uk_async_cancel(g, o.id);
+	uk_group_cancel(g, o.id);
 	e = end();
 	CHECK(accepted(e) || e.res == -ECANCELED);
 	done();

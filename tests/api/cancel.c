@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cancellation and the thread's own deadline end every kind of wait. Nothing leaks. */
 #include <errno.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <uk/uk.h>
 
@@ -93,17 +96,41 @@ static void *run_wait_with_deadline(void *arg)
 	return (void *)(intptr_t)waits[(intptr_t)arg]();
 }
 
+/* The inner deadline does not extend the outer one. */
+static void a_deadline_holds_to_the_end_of_its_block(void)
+{
+	uk_time far = uk_after(3600 * UK_SEC);
+
+	{
+		UK_DEADLINE(uk_after(5 * UK_MS));
+		{
+			UK_DEADLINE(far);
+			CHECK_EQ(w_sem(), -ETIMEDOUT);
+		}
+		CHECK_EQ(w_sem(), -ETIMEDOUT);
+	}
+	{
+		UK_DEADLINE(far);
+		{
+			UK_DEADLINE(uk_after(UK_MS));
+			CHECK_EQ(w_sem(), -ETIMEDOUT);
+		}
+		CHECK_EQ(uk_thread_set_deadline(far), far);
+	}
+	CHECK_EQ(uk_thread_set_deadline(UK_FOREVER), UK_FOREVER);
+}
+
 static void *run_wait_cancelled_before(void *arg)
 {
 	int r;
 
 	CHECK_EQ(uk_thread_cancel(uk_thread_self()), 0);
-	CHECK(uk_thread_cancelled());
+	CHECK(uk_thread_is_cancelled());
 	r = waits[(intptr_t)arg]();
 	CHECK_EQ(r, -ECANCELED);
 	CHECK_EQ(waits[(intptr_t)arg](), -ECANCELED); /* each later call, too */
 	CHECK_EQ(uk_thread_cancel_clear(), 1);
-	CHECK(!uk_thread_cancelled());
+	CHECK(!uk_thread_is_cancelled());
 	CHECK_EQ(uk_sleep(UK_MS / 10), 0);
 	return (void *)(intptr_t)r;
 }
@@ -137,6 +164,52 @@ static void deadline_ends_every_wait(void)
 			fprintf(stderr, "wait %zu: %ld\n", i, (long)(intptr_t)r);
 		CHECK_EQ((intptr_t)r, -ETIMEDOUT);
 	}
+}
+
+/* A call that need not wait succeeds, one that would wait times out. */
+static void *run_without_waiting(void *self)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int l = socket(AF_UNIX, SOCK_STREAM, 0), c = socket(AF_UNIX, SOCK_STREAM, 0);
+	int file = memfd_create("deadline", 0), a;
+	char b[2] = "x";
+
+	CHECK_EQ(bind(l, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
+	CHECK_EQ(listen(l, 1), 0);
+	CHECK_EQ(getsockname(l, (struct sockaddr *)&name, &(socklen_t){ sizeof(name) }),
+		 0);
+	CHECK_EQ(uk_thread_set_deadline(0), UK_FOREVER);
+	for (size_t i = 0; i < NWAITS; i++)
+		if (self ||
+		    (waits[i] != w_mutex && waits[i] != w_wr && waits[i] != w_rd))
+			CHECK_EQ(waits[i](), -ETIMEDOUT);
+	CHECK_EQ(uk_accept(l, NULL, NULL), -ETIMEDOUT);
+	CHECK_EQ(uk_connect(c, (struct sockaddr *)&name, sizeof(sa_family_t) + 6), 0);
+	a = uk_accept(l, NULL, NULL);
+	CHECK(a >= 0);
+	CHECK_EQ(uk_read(a, b, 1), -ETIMEDOUT);
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(uk_send(c, b, 1, 0), 1);
+		CHECK_EQ(uk_wait_fd(a, POLLIN, UK_FOREVER), POLLIN);
+		CHECK_EQ(uk_recv(a, b, 2, 0), 1);
+		CHECK_EQ(uk_write(c, b, 1), 1);
+		CHECK_EQ(uk_read(a, b, 2), 1);
+		CHECK_EQ(uk_pwrite(file, b, 1, i), 1);
+		CHECK_EQ(uk_pread(file, b, 1, i), 1);
+	}
+	CHECK_EQ(uk_fsync(file), 0);
+	CHECK_EQ(uk_close(a) + uk_close(c) + uk_close(l) + uk_close(file), 0);
+	CHECK_EQ(uk_thread_set_deadline(UK_FOREVER), 0);
+	return self;
+}
+
+static void a_deadline_of_0_lets_no_call_wait(void)
+{
+	uk_thread *t;
+
+	CHECK_EQ(uk_thread_create(&t, NULL, run_without_waiting, &t), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	run_without_waiting(NULL); /* main, which holds two of the locks */
 }
 
 static void a_cancelled_thread_does_not_begin_to_wait(void)
@@ -204,6 +277,8 @@ int main(void)
 	CHECK_EQ(uk_thread_create(&sleeper, NULL, long_sleep, NULL), 0);
 	RUN(cancel_ends_every_wait);
 	RUN(deadline_ends_every_wait);
+	RUN(a_deadline_of_0_lets_no_call_wait);
+	RUN(a_deadline_holds_to_the_end_of_its_block);
 	RUN(a_cancelled_thread_does_not_begin_to_wait);
 	RUN(cancel_races_with_wake);
 	CHECK_EQ(uk_thread_cancel(sleeper), 0);
@@ -214,10 +289,10 @@ int main(void)
 	CHECK_EQ(uk_mutex_lock(&held), 0);
 	CHECK_EQ(uk_rwlock_wrlock(&rw), 0);
 	CHECK_EQ(uk_thread_create(&sleeper, NULL, long_sleep, NULL), 0);
-	uk_stats_get(&a);
+	uk_stats_get(&a, sizeof(a));
 	for (int i = 0; i < 3; i++)
 		cancel_ends_every_wait();
-	uk_stats_get(&b);
+	uk_stats_get(&b, sizeof(b));
 	CHECK(b.stacks <= a.stacks + 64);
 	return 0;
 }

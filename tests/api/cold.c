@@ -134,11 +134,11 @@ static void *ends(void *arg)
 static void *makes_and_joins(void *arg)
 {
 	uk_thread **t = calloc(LIGHT, sizeof(uk_thread *));
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	void *ret;
 
 	CHECK(t);
-	a.flags = UK_ATTR_LIGHT;
+	a.flags = UK_THREAD_LIGHT;
 	for (uintptr_t i = 0; i < LIGHT; i++)
 		CHECK_EQ(uk_thread_create(&t[i], &a, ends, (void *)i), 0);
 	for (uintptr_t i = 0; i < LIGHT; i++) {

@@ -70,11 +70,11 @@ static void *rounds_its_own_way(void *arg)
 
 static void rounding_modes_stay_with_their_thread(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t[THREADS];
 
 	for (long i = 0; i < THREADS; i++) {
-		a.flags = i & 4 ? UK_ATTR_LIGHT : 0;
+		a.flags = i & 4 ? UK_THREAD_LIGHT : 0;
 		CHECK_EQ(uk_thread_create(&t[i], &a, rounds_its_own_way, (void *)i), 0);
 	}
 	for (int i = 0; i < THREADS; i++)

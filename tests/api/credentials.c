@@ -79,10 +79,10 @@ static void all_have(const char *key, unsigned id)
 static void crowd(uk_thread *t[], int *n)
 {
 	void *(*fn[])(void *) = { hog, sleeper, blocker };
-	uk_attr light;
+	uk_thread_attr light;
 
-	uk_attr_init(&light);
-	light.flags |= UK_ATTR_LIGHT;
+	uk_thread_attr_init(&light);
+	light.flags |= UK_THREAD_LIGHT;
 	*n = 0;
 	for (int i = 0; i < 3 * HOGS; i++)
 		CHECK_EQ(uk_thread_create(&t[(*n)++], NULL, fn[i % 3], NULL), 0);
@@ -140,11 +140,11 @@ static void a_user_thread_can_change_the_credentials(void)
 static void a_light_thread_can_change_the_credentials(void)
 {
 	uk_thread *t[20], *u;
-	uk_attr light;
+	uk_thread_attr light;
 	int n;
 
-	uk_attr_init(&light);
-	light.flags |= UK_ATTR_LIGHT;
+	uk_thread_attr_init(&light);
+	light.flags |= UK_THREAD_LIGHT;
 	crowd(t, &n);
 	CHECK_EQ(uk_thread_create(&u, &light, change, NULL), 0);
 	CHECK_EQ(uk_thread_join(u, NULL), 0);

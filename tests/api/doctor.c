@@ -161,9 +161,9 @@ static void in_the_group(void)
 	unsetenv("UK_VPS");
 	snprintf(me, sizeof(me), "%d\n", (int)getpid());
 	CHECK(put("cgroup.procs", me));
-	CHECK_EQ(uk_vps(), 1);
+	CHECK_EQ(uk_vp_count(), 1);
 	works();
-	CHECK_EQ(uk_vps(), 1);
+	CHECK_EQ(uk_vp_count(), 1);
 }
 
 static void a_limit_of_one_cpu_makes_one_vp(void)

@@ -71,7 +71,7 @@ static int runs(const uk_thread_info *i, void *arg)
 
 static uk_thread *start(const char *name, void *(*fn)(void *))
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.name = name;
@@ -181,7 +181,7 @@ static int waiting(void)
 {
 	int n = 0;
 
-	uk_thread_each(waits_there, &n);
+	uk_thread_each(waits_there, &n, sizeof(uk_thread_info));
 	return n;
 }
 
@@ -224,7 +224,7 @@ static void the_program_can_list_its_threads(void)
 {
 	int n = 0;
 
-	CHECK_EQ(uk_thread_each(count_named, &n), 0);
+	CHECK_EQ(uk_thread_each(count_named, &n, sizeof(uk_thread_info)), 0);
 	CHECK_EQ(n, 1);
 }
 
@@ -241,9 +241,9 @@ int main(void)
 	t[1] = start("waiter", waits_for_the_mutex);
 	t[2] = start("reader", reads_the_pipe);
 	t[3] = start("hog", computes_for_ever);
-	UNTIL(uk_thread_each(waits_on_mutex, NULL));
-	UNTIL(uk_thread_each(reads, NULL));
-	UNTIL(uk_thread_each(runs, NULL));
+	UNTIL(uk_thread_each(waits_on_mutex, NULL, sizeof(uk_thread_info)));
+	UNTIL(uk_thread_each(reads, NULL, sizeof(uk_thread_info)));
+	UNTIL(uk_thread_each(runs, NULL, sizeof(uk_thread_info)));
 	RUN(a_dump_shows_every_thread);
 	RUN(sigquit_prints_a_dump);
 	RUN(frames_that_many_threads_share_are_printed_once);

@@ -89,7 +89,7 @@ static void *reads_one(void *arg)
 static void lives(void)
 {
 	enum { N = 12 };
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	struct reading r = { 0 };
 	uk_thread *t[N], *reader;
 	uk_stats s;
@@ -101,7 +101,7 @@ static void lives(void)
 	r.fd = p[0];
 	CHECK_EQ(uk_thread_create(&reader, NULL, reads_one, &r), 0);
 	for (intptr_t i = 0; i < N; i++) {
-		a.flags = i % 2 ? UK_ATTR_LIGHT : 0;
+		a.flags = i % 2 ? UK_THREAD_LIGHT : 0;
 		CHECK_EQ(uk_thread_create(&t[i], &a, worker, (void *)i), 0);
 	}
 	for (intptr_t i = 0; i < N; i++) {
@@ -115,7 +115,7 @@ static void lives(void)
 	CHECK_EQ(close(p[0]), 0); /* TSan does not see uk_close */
 	CHECK_EQ(close(p[1]), 0);
 	CHECK_EQ(uk_sleep(UK_MS), 0);
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	CHECK_EQ(s.threads, uk_thread_self() ? 1 : 0);
 }
 
@@ -149,7 +149,7 @@ static void *full_or_light(void *light)
 
 static void run_thread(void *(*fn)(void *), void *arg, unsigned flags)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.flags = flags;
@@ -186,7 +186,7 @@ static void a_child_of_a_full_thread_works(void)
 
 static void a_child_of_a_light_thread_works(void)
 {
-	run_thread(full_or_light, &m, UK_ATTR_LIGHT);
+	run_thread(full_or_light, &m, UK_THREAD_LIGHT);
 	lives();
 }
 
@@ -202,7 +202,7 @@ static void *in_a_bracket(void *light)
 static void a_child_of_a_bracketed_thread_works(void)
 {
 	run_thread(in_a_bracket, NULL, 0);
-	run_thread(in_a_bracket, &m, UK_ATTR_LIGHT);
+	run_thread(in_a_bracket, &m, UK_THREAD_LIGHT);
 }
 
 static void *hogs(void *arg)
@@ -277,11 +277,10 @@ static void *joins_lost(void *arg)
 	CHECK_EQ(uk_thread_create(&busy, NULL, spins, NULL), 0);
 	CHECK_EQ(uk_thread_create(&over, NULL, ends, &pid), 0);
 	id = uk_thread_id(over);
-	UNTIL(uk_thread_each(has_ended, &id));
+	UNTIL(uk_thread_each(has_ended, &id, sizeof(uk_thread_info)));
 	pid = forks();
 	CHECK(pid >= 0);
 	if (!pid) {
-		CHECK_EQ(uk_thread_suspend(lost), -ESRCH);
 		CHECK_EQ(uk_thread_cancel(lost), -ESRCH);
 		CHECK_EQ(uk_thread_join(lost, &ret), -ESRCH);
 		CHECK_EQ(uk_thread_detach(gone), 0);
@@ -306,7 +305,7 @@ static void joining_a_lost_thread_returns_esrch(void)
 {
 	joins_lost(NULL);
 	run_thread(joins_lost, NULL, 0);
-	run_thread(joins_lost, NULL, UK_ATTR_LIGHT);
+	run_thread(joins_lost, NULL, UK_THREAD_LIGHT);
 }
 
 static int count_one(const uk_thread_info *i, void *arg)
@@ -326,7 +325,7 @@ static void the_child_sees_only_its_own_threads(void)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, sleeps, NULL), 0);
 	pid = forks();
 	if (!pid) {
-		uk_thread_each(count_one, &n);
+		uk_thread_each(count_one, &n, sizeof(uk_thread_info));
 		CHECK_EQ(n, 1); /* main */
 		_exit(0);
 	}
@@ -448,10 +447,10 @@ static void *waits_recv(void *arg)
 static void *waits_select(void *arg)
 {
 	int x, y;
-	uk_select k[] = { { .chan = u.ch, .op = UK_SELECT_RECV, .elem = &x },
-			  { .chan = u.other, .op = UK_SELECT_RECV, .elem = &y } };
+	uk_chan_case k[] = { { .chan = u.ch, .op = UK_CHAN_RECV, .elem = &x },
+			     { .chan = u.other, .op = UK_CHAN_RECV, .elem = &y } };
 
-	uk_select_until(k, 2, UK_FOREVER);
+	uk_chan_select(k, 2, UK_FOREVER);
 	return arg;
 }
 
@@ -546,7 +545,7 @@ static int waiting(void)
 {
 	int n = 0;
 
-	uk_thread_each(counts_waiter, &n);
+	uk_thread_each(counts_waiter, &n, sizeof(uk_thread_info));
 	return n;
 }
 
@@ -603,7 +602,7 @@ static void objects_that_others_wait_for_are_consistent_in_the_child(void)
 {
 	forks_among_waiters(NULL);
 	run_thread(forks_among_waiters, NULL, 0);
-	run_thread(forks_among_waiters, NULL, UK_ATTR_LIGHT);
+	run_thread(forks_among_waiters, NULL, UK_THREAD_LIGHT);
 }
 
 /* Threads contend for a mutex that fork handlers lock around fork, which is a usual
@@ -679,7 +678,7 @@ static void a_mutex_locked_around_fork_works_on_both_sides(void)
 		CHECK_EQ(pthread_create(&p[i], NULL, fights, NULL), 0);
 	forks_in_the_fight(NULL);
 	run_thread(forks_in_the_fight, NULL, 0);
-	run_thread(forks_in_the_fight, NULL, UK_ATTR_LIGHT);
+	run_thread(forks_in_the_fight, NULL, UK_THREAD_LIGHT);
 	STORE(&fight_over, 1);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
@@ -775,7 +774,7 @@ static void a_child_without_main_ends_with_its_last_thread(void)
 {
 	for (uintptr_t two = 0; two < 2; two++) {
 		run_thread(leaves_a_child_behind, (void *)two, 0);
-		run_thread(leaves_a_child_behind, (void *)two, UK_ATTR_LIGHT);
+		run_thread(leaves_a_child_behind, (void *)two, UK_THREAD_LIGHT);
 	}
 }
 
@@ -801,7 +800,7 @@ static void a_child_of_a_user_thread_takes_signals(void)
 
 	run_thread(takes_signals, NULL, 0);
 	run_thread(takes_signals, &exec, 0);
-	run_thread(takes_signals, &exec, UK_ATTR_LIGHT);
+	run_thread(takes_signals, &exec, UK_THREAD_LIGHT);
 }
 
 static void *daemonizes(void *arg)
@@ -833,13 +832,13 @@ static void *nothing(void *arg)
 static void all_sets_work_in_the_child(void)
 {
 	uk_vpset *set[6];
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 	pid_t pid;
 
 	for (int i = 0; i < 6; i++)
-		CHECK_EQ(uk_vpset_create(&set[i], "one of many", (unsigned)uk_vps(),
-					 NULL, 0),
+		CHECK_EQ(uk_vpset_create(&set[i], "one of many",
+					 (unsigned)uk_vp_count(), NULL, 0),
 			 0);
 	pid = forks();
 	CHECK(pid >= 0);
@@ -859,7 +858,7 @@ static void a_grandchild_works(void)
 {
 	daemonizes(NULL);
 	run_thread(daemonizes, NULL, 0);
-	run_thread(daemonizes, NULL, UK_ATTR_LIGHT);
+	run_thread(daemonizes, NULL, UK_THREAD_LIGHT);
 }
 
 static void *in_the_child(void *arg)
@@ -887,7 +886,7 @@ static void *hands_over(void *arg)
 static void a_new_kernel_thread_may_rebuild_the_child(void)
 {
 	hands_over(NULL);
-	run_thread(hands_over, NULL, UK_ATTR_LIGHT);
+	run_thread(hands_over, NULL, UK_THREAD_LIGHT);
 	if (!LIGHT_ONLY)
 		run_thread(hands_over, NULL, 0);
 }
@@ -970,19 +969,19 @@ static void forks_work_in_a_storm(void)
 			storm_blocks,  storm_io, storm_chans };
 	uk_thread *t[12], *f[3];
 	pthread_t p[3], fp;
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
 	STORE(&storm_over, 0);
 	CHECK_EQ(pipe(storm_pipe), 0);
 	CHECK_EQ(uk_chan_create(&storm_chan, sizeof(int), 2), 0);
 	for (int i = 0; i < 12; i++) {
-		a.flags = i % 3 == 2 ? UK_ATTR_LIGHT : 0;
+		a.flags = i % 3 == 2 ? UK_THREAD_LIGHT : 0;
 		CHECK_EQ(uk_thread_create(&t[i], &a, kinds[i % 6], NULL), 0);
 	}
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(pthread_create(&p[i], NULL, kinds[i], NULL), 0);
 	for (int i = 0; i < 3; i++) {
-		a.flags = i == 2 ? UK_ATTR_LIGHT : 0;
+		a.flags = i == 2 ? UK_THREAD_LIGHT : 0;
 		CHECK_EQ(uk_thread_create(&f[i], &a, storm_forks, NULL), 0);
 	}
 	CHECK_EQ(pthread_create(&fp, NULL, storm_forks, NULL), 0);

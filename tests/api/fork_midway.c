@@ -418,7 +418,7 @@ static void *waits(void *arg)
 int main(void)
 {
 	char name[] = "/tmp/uk-fork-XXXXXX";
-	uk_attr one = UK_ATTR_INIT;
+	uk_thread_attr one = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	file = mkostemp(name, O_CLOEXEC);

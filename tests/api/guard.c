@@ -50,7 +50,7 @@ static int end_of_child(char *out, size_t size)
 	CHECK_EQ(pipe(p), 0);
 	pid = fork();
 	if (!pid) {
-		uk_attr a = UK_ATTR_INIT;
+		uk_thread_attr a = UK_THREAD_ATTR_INIT;
 		uk_thread *t;
 
 		dup2(p[1], 2);
@@ -111,7 +111,7 @@ static void the_environment_sets_the_default(void)
 
 static void too_large_a_guard_is_an_error(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.guard_size = ((size_t)16 << 20) + 1;

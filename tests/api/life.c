@@ -23,7 +23,7 @@ static int is(uk_thread *t, const char *state)
 {
 	struct want w = { state, uk_thread_id(t) };
 
-	return uk_thread_each(in_state, &w);
+	return uk_thread_each(in_state, &w, sizeof(uk_thread_info));
 }
 
 static uint32_t go;
@@ -66,7 +66,7 @@ static struct since look_since(uk_thread *t)
 {
 	struct since s = { uk_thread_id(t), 0, "" };
 
-	CHECK_EQ(uk_thread_each(since_of, &s), 1);
+	CHECK_EQ(uk_thread_each(since_of, &s, sizeof(uk_thread_info)), 1);
 	return s;
 }
 
@@ -94,7 +94,7 @@ static struct since once_it_is(uk_thread *t, const char *state)
 static void since_is_the_beginning_of_the_present_state(void)
 {
 	/* on one vp, because another vp's clock may be a pass behind */
-	uk_attr on_one = { .vp = uk_vpset_vp(uk_vpset_default(), 0) };
+	uk_thread_attr on_one = { .vp = uk_vpset_vp(uk_vpset_default(), 0) };
 	struct since parked, running, exited;
 	uk_thread *t;
 
@@ -138,16 +138,16 @@ static void exit_ends_the_thread_with_a_value(void)
 
 static void bad_attributes_are_refused(void)
 {
-	uk_attr a;
+	uk_thread_attr a;
 	uk_thread *t;
 
-	uk_attr_init(&a);
+	uk_thread_attr_init(&a);
 	a.flags = 1u << 20;
 	CHECK_EQ(uk_thread_create(&t, &a, give_back, NULL), -EINVAL);
-	uk_attr_init(&a);
+	uk_thread_attr_init(&a);
 	a.reserved[1] = 1;
 	CHECK_EQ(uk_thread_create(&t, &a, give_back, NULL), -EINVAL);
-	uk_attr_init(&a);
+	uk_thread_attr_init(&a);
 	a.stack_size = ((size_t)1 << 40) + 1;
 	CHECK_EQ(uk_thread_create(&t, &a, give_back, NULL), -EINVAL);
 	CHECK_EQ(uk_thread_create(&t, NULL, NULL, NULL), -EINVAL);
@@ -165,10 +165,10 @@ static void *count(void *arg)
 
 static void detached_threads_free_themselves(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_stats s;
 
-	a.flags = UK_ATTR_DETACHED;
+	a.flags = UK_THREAD_DETACHED;
 	__atomic_store_n(&ran, 0, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < 10000; i++)
 		CHECK_EQ(uk_thread_create(NULL, &a, count, NULL), 0);
@@ -176,7 +176,7 @@ static void detached_threads_free_themselves(void)
 		uk_sleep(UK_MS);
 	do {
 		uk_sleep(UK_MS);
-		uk_stats_get(&s);
+		uk_stats_get(&s, sizeof(s));
 	} while (s.threads != 0);
 }
 
@@ -235,77 +235,6 @@ static void only_one_thread_can_join_and_none_itself(void)
 	CHECK_EQ((intptr_t)r, -EDEADLK);
 }
 
-static void suspended_threads_wait_for_resume(void)
-{
-	uk_attr a = UK_ATTR_INIT;
-	uk_thread *t;
-
-	a.flags = UK_ATTR_SUSPENDED;
-	__atomic_store_n(&ran, 0, __ATOMIC_SEQ_CST);
-	CHECK_EQ(uk_thread_create(&t, &a, count, NULL), 0);
-	uk_sleep(20 * UK_MS);
-	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 0);
-	CHECK_EQ(uk_thread_resume(t), 0);
-	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 1);
-}
-
-static uint32_t beats, stop;
-
-static void *beat(void *arg)
-{
-	(void)arg;
-	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
-		__atomic_fetch_add(&beats, 1, __ATOMIC_SEQ_CST);
-		uk_yield();
-		uk_sleep(UK_MS / 10);
-	}
-	return NULL;
-}
-
-static void suspend_stops_and_resume_continues(void)
-{
-	uk_thread *t;
-	uint32_t seen;
-
-	__atomic_store_n(&stop, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&beats, 0, __ATOMIC_SEQ_CST);
-	CHECK_EQ(uk_thread_create(&t, NULL, beat, NULL), 0);
-	while (!__atomic_load_n(&beats, __ATOMIC_SEQ_CST))
-		uk_sleep(UK_MS);
-	CHECK_EQ(uk_thread_suspend(t), 0);
-	UNTIL(is(t, "suspended"));
-	seen = __atomic_load_n(&beats, __ATOMIC_SEQ_CST);
-	uk_sleep(20 * UK_MS);
-	CHECK_EQ(__atomic_load_n(&beats, __ATOMIC_SEQ_CST), seen);
-	CHECK_EQ(uk_thread_resume(t), 0);
-	while (__atomic_load_n(&beats, __ATOMIC_SEQ_CST) == seen)
-		uk_sleep(UK_MS);
-	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
-	CHECK_EQ(uk_thread_join(t, NULL), 0);
-}
-
-static void *suspend_self(void *arg)
-{
-	(void)arg;
-	CHECK_EQ(uk_thread_suspend(uk_thread_self()), 0);
-	__atomic_fetch_add(&ran, 1, __ATOMIC_SEQ_CST);
-	return NULL;
-}
-
-static void a_thread_may_suspend_itself(void)
-{
-	uk_thread *t;
-
-	__atomic_store_n(&ran, 0, __ATOMIC_SEQ_CST);
-	CHECK_EQ(uk_thread_create(&t, NULL, suspend_self, NULL), 0);
-	UNTIL(is(t, "suspended"));
-	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 0);
-	CHECK_EQ(uk_thread_resume(t), 0);
-	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 1);
-}
-
 static int order[4], norder;
 
 static void note(void *arg)
@@ -349,7 +278,7 @@ static void *named(void *arg)
 
 static void threads_have_names_and_unique_ids(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 	void *id1, *id2;
 
@@ -375,7 +304,7 @@ static void *stack_of_self(void *arg)
 
 static void stacks_have_the_size_asked_for(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	for (size_t s = 16384; s <= (1u << 22); s *= 4) {
@@ -420,9 +349,6 @@ int main(void)
 	RUN(a_thread_can_be_detached_later);
 	RUN(join_times_out_and_may_be_repeated);
 	RUN(only_one_thread_can_join_and_none_itself);
-	RUN(suspended_threads_wait_for_resume);
-	RUN(suspend_stops_and_resume_continues);
-	RUN(a_thread_may_suspend_itself);
 	RUN(cleanups_run_last_pushed_first);
 	RUN(threads_have_names_and_unique_ids);
 	RUN(stacks_have_the_size_asked_for);

@@ -24,9 +24,9 @@ static void *body(void *arg)
 
 static void *creator(void *arg)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
-	a.flags = UK_ATTR_DETACHED;
+	a.flags = UK_THREAD_DETACHED;
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(uk_thread_create(NULL, &a, body, NULL), 0);
 	return arg;
@@ -36,10 +36,10 @@ static void creators_wait_for_a_free_stack(void)
 {
 	uk_thread *t[4];
 
-	CHECK_EQ(uk_stack_limit(0), 0);
+	CHECK_EQ(uk_thread_limit(0), 0);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, creator, NULL), 0);
-	CHECK_EQ(uk_stack_limit(12), 0); /* the four creators count */
+	CHECK_EQ(uk_thread_limit(12), 0); /* the four creators count */
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 	while (__atomic_load_n(&total, __ATOMIC_SEQ_CST) < 400)
@@ -65,16 +65,16 @@ static void *opens_the_door(void *arg)
 
 static void nowait_returns_eagain(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t[3], *u;
 	pthread_t door;
 
 	while (uk_sleep(UK_MS), __atomic_load_n(&alive, __ATOMIC_SEQ_CST))
 		;
-	CHECK_EQ(uk_stack_limit(0), 0);
+	CHECK_EQ(uk_thread_limit(0), 0);
 	uk_sleep(5 * UK_MS);
-	CHECK_EQ(uk_stack_limit(3), 0);
-	a.flags = UK_ATTR_NOWAIT;
+	CHECK_EQ(uk_thread_limit(3), 0);
+	a.flags = UK_THREAD_NOWAIT;
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(uk_thread_create(&t[i], &a, fills, NULL), 0);
 	CHECK_EQ(uk_thread_create(&u, &a, fills, NULL), -EAGAIN);
@@ -88,7 +88,7 @@ static void nowait_returns_eagain(void)
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 	CHECK_EQ(uk_thread_join(u, NULL), 0);
-	CHECK_EQ(uk_stack_limit(0), 0);
+	CHECK_EQ(uk_thread_limit(0), 0);
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static void *overflow(void *arg)
 
 static void child(unsigned flags)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.flags = flags;
@@ -98,7 +98,7 @@ static void the_overflow_of_a_full_thread_is_reported(void)
 
 static void the_overflow_of_a_light_thread_is_reported(void)
 {
-	overflow_is_loud(UK_ATTR_LIGHT);
+	overflow_is_loud(UK_THREAD_LIGHT);
 	CHECK(strstr(out, " more like this\n"));
 }
 

@@ -42,7 +42,7 @@ static int privileged(void)
 	CHECK_EQ(getuid(), NOBODY);
 	CHECK_EQ(uk_thread_create(&t, NULL, nothing, NULL), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	CHECK(uk_vps() != 7);
+	CHECK(uk_vp_count() != 7);
 	CHECK(strcmp(uk_reactor_name(), "none") != 0);
 	uk_doctor(limit_row, &weakened);
 	CHECK_EQ(weakened, 0);

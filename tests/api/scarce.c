@@ -33,9 +33,9 @@ static void leave_room_for(size_t bytes)
 	CHECK_EQ(setrlimit(RLIMIT_AS, &rl), 0);
 }
 
-static uk_attr big(uk_vp *vp)
+static uk_thread_attr big(uk_vp *vp)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
 	a.stack_size = (size_t)1 << BIG;
 	a.vp = vp;
@@ -52,7 +52,7 @@ static void *runs_with_the_others(void *arg)
 /* The threads live at the same time and end on vp, so vp has their stacks. */
 static void a_few_live_on(uk_vp *vp)
 {
-	uk_attr a = big(vp);
+	uk_thread_attr a = big(vp);
 
 	for (int i = 0; i < FEW; i++)
 		CHECK_EQ(uk_thread_create(&made[i], &a, runs_with_the_others, NULL), 0);
@@ -62,24 +62,26 @@ static void a_few_live_on(uk_vp *vp)
 		CHECK_EQ(uk_thread_join(made[i], NULL), 0);
 }
 
-static void *ends(void *arg)
+static uk_sem end = UK_SEM_INIT(0);
+
+static void *waits(void *arg)
 {
+	CHECK_EQ(uk_sem_wait(&end), 0);
 	return arg;
 }
 
 /* It gets all stacks that exist before it is told that there are none. */
 static void *makes_what_it_can(void *arg)
 {
-	uk_attr a = big(arg);
+	uk_thread_attr a = big(arg);
 	size_t n = 0;
 
-	a.flags = UK_ATTR_SUSPENDED;
 	do /* a vp that gets no CPU for long gives late */
-		n += n < MOST && !uk_thread_create(&made[n], &a, ends, NULL);
+		n += n < MOST && !uk_thread_create(&made[n], &a, waits, NULL);
 	while (n < load_relaxed(&stack_pools[BIG].mapped));
 	CHECK(n < MOST && stacks_eager);
 	for (size_t i = 0; i < n; i++)
-		uk_thread_resume(made[i]);
+		CHECK_EQ(uk_sem_post(&end), 0);
 	for (size_t i = 0; i < n; i++)
 		CHECK_EQ(uk_thread_join(made[i], NULL), 0);
 	return NULL;
@@ -87,7 +89,7 @@ static void *makes_what_it_can(void *arg)
 
 static void a_creator_gets_the_stacks_that_another_vp_has_cached(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a_few_live_on(uk_vpset_vp(set, 0));
@@ -99,7 +101,7 @@ static void a_creator_gets_the_stacks_that_another_vp_has_cached(void)
 /* Again: a thread that ends while memory is refused leaves its stack in no cache. */
 static void a_creator_gets_the_stacks_that_were_freed_since(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	for (unsigned i = 0; i < 4; i++) {

@@ -127,10 +127,10 @@ static void child(int told)
 {
 	uk_stats a, b;
 
-	uk_stats_get(&a);
+	uk_stats_get(&a, sizeof(a));
 	do { /* until our carrier has become a spare */
 		usleep(5000);
-		uk_stats_get(&b);
+		uk_stats_get(&b, sizeof(b));
 	} while (b.handoffs == a.handoffs);
 	uk_yield();
 	if (write(told, "x", 1) != 1)

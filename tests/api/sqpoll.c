@@ -20,7 +20,7 @@ static uk_vpset_attr attr_of(const char *name)
 	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
 
 	a.name = name;
-	a.n = (unsigned)uk_vps();
+	a.n = (unsigned)uk_vp_count();
 	a.flags = UK_VPSET_SQPOLL;
 	a.idle = UK_MS;
 	return a;
@@ -36,7 +36,7 @@ static uk_vpset *make(const uk_vpset_attr *a)
 
 static uk_thread *start(uk_vpset *s, void *(*fn)(void *), void *arg)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.set = s;

@@ -34,14 +34,14 @@ static uint64_t sleeps(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s.waits;
 }
 
 /* Once, each turn of this thread took a sleep for each of the others. */
 static void *has_its_turns(void *arg)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uint64_t before;
 
 	leave_room_for(ROOM);
@@ -63,7 +63,7 @@ static void *has_its_turns(void *arg)
 
 static void a_thread_with_a_stack_goes_before_those_without(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	CHECK_EQ(uk_vpset_create(&a.set, "one", 1, NULL, 0), 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters count what their names say, and the doctor reports. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -11,20 +10,6 @@
 
 #include "base/base.h"
 #include "test.h"
-
-/* What a program calls that was built before there were sizes. Here the names are
- * inline functions. */
-static void (*old_stats_get)(uk_stats *s);
-static int (*old_vp_stats)(const uk_vp *vp, uk_stats *s);
-static int (*old_thread_each)(int (*fn)(const uk_thread_info *, void *), void *arg);
-
-static void find_the_old_calls(void)
-{
-	*(void **)(void *)&old_stats_get = dlsym(RTLD_DEFAULT, "uk_stats_get");
-	*(void **)(void *)&old_vp_stats = dlsym(RTLD_DEFAULT, "uk_vp_stats");
-	*(void **)(void *)&old_thread_each = dlsym(RTLD_DEFAULT, "uk_thread_each");
-	CHECK(old_stats_get && old_vp_stats && old_thread_each);
-}
 
 static void *yields(void *arg)
 {
@@ -39,20 +24,21 @@ static void counters_follow_what_happens(void)
 	uk_thread *t[2];
 	uint64_t sum = 0;
 
-	uk_stats_get(&a);
+	uk_stats_get(&a, sizeof(a));
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, yields, NULL), 0);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
-	uk_stats_get(&b);
+	uk_stats_get(&b, sizeof(b));
 	CHECK_EQ(b.creates - a.creates, 2);
 	CHECK_EQ(b.exits - a.exits, 2);
 	CHECK_EQ(b.yields - a.yields, 2000);
 	CHECK_EQ(b.threads, 0);
-	CHECK(b.vps >= (uint64_t)uk_vps());
+	CHECK(b.vps >= (uint64_t)uk_vp_count());
 	CHECK(b.carriers >= b.vps);
 	for (unsigned i = 0; i < uk_vpset_size(uk_vpset_default()); i++) {
-		CHECK_EQ(uk_vp_stats(uk_vpset_vp(uk_vpset_default(), i), &v), 0);
+		CHECK_EQ(uk_vp_stats(uk_vpset_vp(uk_vpset_default(), i), &v, sizeof(v)),
+			 0);
 		sum += v.yields;
 	}
 	CHECK_EQ(sum, b.yields);
@@ -63,12 +49,12 @@ static void the_kick_of_a_sleeping_vp_is_counted(void)
 	uk_stats a, b;
 	uk_thread *t;
 
-	uk_stats_get(&a);
+	uk_stats_get(&a, sizeof(a));
 	do { /* until a vp sleeps before main needs it */
 		uk_sleep(UK_MS);
 		CHECK_EQ(uk_thread_create(&t, NULL, yields, NULL), 0);
 		CHECK_EQ(uk_thread_join(t, NULL), 0);
-		uk_stats_get(&b);
+		uk_stats_get(&b, sizeof(b));
 	} while (b.kicks == a.kicks);
 	/* the sleep that the kick ended may have begun before the first look */
 	CHECK(b.waits > 0);
@@ -96,15 +82,15 @@ static void wake_ups_by_kernel_threads_are_counted(void)
 	uk_thread *t;
 
 	CHECK_EQ(uk_thread_create(&t, NULL, takes_many, NULL), 0);
-	uk_stats_get(&a);
+	uk_stats_get(&a, sizeof(a));
 	for (int i = 0; i < 100; i++) {
-		UNTIL(uk_thread_each(waits_on_sem, NULL));
+		UNTIL(uk_thread_each(waits_on_sem, NULL, sizeof(uk_thread_info)));
 		CHECK_EQ(uk_sem_post(&sem), 0);
 		while (__atomic_load_n(&sem.value, __ATOMIC_SEQ_CST))
 			uk_yield();
 	}
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	uk_stats_get(&b);
+	uk_stats_get(&b, sizeof(b));
 	CHECK_EQ(b.readies - a.readies, 100);
 }
 
@@ -121,7 +107,7 @@ static void *returns(void *arg)
 
 static void *creates_many(void *arg)
 {
-	uk_attr a = { .flags = UK_ATTR_DETACHED };
+	uk_thread_attr a = { .flags = UK_THREAD_DETACHED };
 
 	for (int i = 0; i < KERNEL_CREATES; i++)
 		CHECK_EQ(uk_thread_create(NULL, &a, returns, arg), 0);
@@ -134,13 +120,13 @@ static void kernel_threads_that_create_at_once_are_counted(void)
 	pthread_t p[4];
 	uk_stats a, b;
 
-	uk_stats_get(&a);
+	uk_stats_get(&a, sizeof(a));
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_create(&p[i], NULL, creates_many, NULL), 0);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_join(p[i], NULL), 0);
 	do
-		uk_stats_get(&b);
+		uk_stats_get(&b, sizeof(b));
 	while (b.exits - a.exits < 4 * KERNEL_CREATES);
 	CHECK_EQ(b.creates - a.creates, 4 * KERNEL_CREATES);
 	CHECK_EQ(b.threads, 0);
@@ -157,17 +143,16 @@ struct framed {
 
 static void a_structure_of_another_size_is_filled_to_its_end(void)
 {
-	const size_t first = offsetof(uk_stats, stacks) + sizeof(uint64_t);
 	struct framed f;
 
 	for (size_t size = 0; size <= sizeof(f.room); size += 8) {
 		memset(&f, 0xa5, sizeof(f));
 		if (size % 16)
-			uk_stats_get_sized(&f.s, size);
+			uk_stats_get(&f.s, size);
 		else
-			CHECK_EQ(uk_vp_stats_sized(uk_vpset_vp(uk_vpset_default(), 0),
-						   &f.s, size),
-				 0);
+			CHECK_EQ(
+			    uk_vp_stats(uk_vpset_vp(uk_vpset_default(), 0), &f.s, size),
+			    0);
 		for (size_t i = size; i < sizeof(f.room); i++)
 			CHECK_EQ(f.room[i], 0xa5);
 		for (size_t i = sizeof(f.s); i < size; i++)
@@ -175,17 +160,6 @@ static void a_structure_of_another_size_is_filled_to_its_end(void)
 		if (size % 16 && size > offsetof(uk_stats, creates))
 			CHECK(f.s.creates > 0);
 	}
-	/* a program that was linked before there were sizes */
-	memset(&f, 0xa5, sizeof(f));
-	old_stats_get(&f.s);
-	CHECK(f.s.creates > 0 && f.s.vps > 0);
-	for (size_t i = first; i < sizeof(f.room); i++)
-		CHECK_EQ(f.room[i], 0xa5);
-	memset(&f, 0xa5, sizeof(f));
-	CHECK_EQ(old_vp_stats(uk_vpset_vp(uk_vpset_default(), 0), &f.s), 0);
-	CHECK_EQ(f.s.vps, 1);
-	for (size_t i = first; i < sizeof(f.room); i++)
-		CHECK_EQ(f.room[i], 0xa5);
 }
 
 static int ends_in_zeros(const uk_thread_info *i, void *arg)
@@ -202,10 +176,8 @@ static void fields_that_an_older_library_does_not_know_are_zero(void)
 {
 	size_t size = 2 * sizeof(uk_thread_info);
 
-	CHECK_EQ(uk_thread_each_sized(ends_in_zeros, &size, size), 77);
-	CHECK_EQ(uk_thread_each_sized(ends_in_zeros, &size, 1 << 20), -EINVAL);
-	size = 0;
-	CHECK_EQ(old_thread_each(ends_in_zeros, &size), 77);
+	CHECK_EQ(uk_thread_each(ends_in_zeros, &size, size), 77);
+	CHECK_EQ(uk_thread_each(ends_in_zeros, &size, 1 << 20), -EINVAL);
 }
 
 enum { WAITS = 1000 };
@@ -225,7 +197,7 @@ static void *receives(void *fd)
 static void a_vp_sleeps_by_as_few_calls_as_possible(void)
 {
 	uint64_t each = strcmp(uk_reactor_name(), "epoll") ? 3 : 5;
-	uk_attr attr = UK_ATTR_INIT;
+	uk_thread_attr attr = UK_THREAD_ATTR_INIT;
 	uk_stats a, b, seen;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(addr);
@@ -241,12 +213,12 @@ static void a_vp_sleeps_by_as_few_calls_as_possible(void)
 	CHECK_EQ(bind(to, (struct sockaddr *)&addr, sizeof(sa_family_t)), 0);
 	CHECK_EQ(getsockname(to, (struct sockaddr *)&addr, &len), 0);
 	CHECK_EQ(connect(from, (struct sockaddr *)&addr, len), 0);
-	CHECK_EQ(uk_vp_stats(vp, &a), 0);
+	CHECK_EQ(uk_vp_stats(vp, &a, sizeof(a)), 0);
 	seen = a;
 	CHECK_EQ(uk_thread_create(&t, &attr, receives, (void *)(intptr_t)to), 0);
 	for (int i = 0; i < WAITS; i++) {
 		do
-			CHECK_EQ(uk_vp_stats(vp, &b), 0);
+			CHECK_EQ(uk_vp_stats(vp, &b, sizeof(b)), 0);
 		while (b.waits == seen.waits);
 		seen = b;
 		/* a sleep, not a poll that finds the message at once */
@@ -255,7 +227,7 @@ static void a_vp_sleeps_by_as_few_calls_as_possible(void)
 		CHECK_EQ(send(from, "", 1, 0), 1);
 	}
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	CHECK_EQ(uk_vp_stats(vp, &b), 0);
+	CHECK_EQ(uk_vp_stats(vp, &b, sizeof(b)), 0);
 	printf("%llu calls for %llu sleeps\n",
 	       (unsigned long long)(b.syscalls - a.syscalls),
 	       (unsigned long long)(b.waits - a.waits));
@@ -296,7 +268,6 @@ static void the_doctor_reports_several_rows(void)
 int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
-	find_the_old_calls();
 	RUN(counters_follow_what_happens);
 	RUN(wake_ups_by_kernel_threads_are_counted);
 	RUN(kernel_threads_that_create_at_once_are_counted);

@@ -21,9 +21,9 @@ static void *sleeper(void *arg)
 static void all_sleeping_threads_wake_and_none_early(void)
 {
 	uint32_t n = UK_ASAN || UK_TSAN ? 2000 : 100000;
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
-	a.flags = UK_ATTR_LIGHT | UK_ATTR_DETACHED;
+	a.flags = UK_THREAD_LIGHT | UK_THREAD_DETACHED;
 	a.stack_size = 16384;
 	for (uint32_t i = 0; i < n; i++)
 		CHECK_EQ(

@@ -118,11 +118,11 @@ static void trimming_does_not_stop_the_monitor(void)
 	pid_t tid;
 
 	waits = 0;
-	uk_stats_get(&from);
+	uk_stats_get(&from, sizeof(from));
 	for (int i = 0; i < MANY; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, deep_until_told, NULL), 0);
 	UNTIL(load_relaxed(&keeper_cuts) >= cuts + MANY);
-	uk_stats_get(&to);
+	uk_stats_get(&to, sizeof(to));
 	CHECK(load_relaxed(&keeper_cuts) <= 32 * load_relaxed(&keeper_portions));
 	CHECK_EQ(tasks_named("uk-keeper", &tid, 1), 1);
 	/* some hundred portions, with a millisecond between them */
@@ -205,9 +205,9 @@ static void stacks_are_freed_after_a_mass_exit(void)
 	static uk_thread *t[MANY];
 	uint64_t carriers = load_relaxed(&carriers_count);
 	size_t before = resident_kb(), full;
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
-	a.flags = UK_ATTR_LIGHT;
+	a.flags = UK_THREAD_LIGHT;
 	waits = 0;
 	for (int i = 0; i < MANY; i++)
 		CHECK_EQ(uk_thread_create(&t[i], &a, deep_until_told, NULL), 0);

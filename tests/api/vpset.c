@@ -17,7 +17,7 @@ static void *where(void *arg)
 
 static void a_set_keeps_its_threads(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_vpset *s;
 	uk_thread *t[50];
 
@@ -34,18 +34,6 @@ static void a_set_keeps_its_threads(void)
 		CHECK_EQ(uk_thread_join(t[i], &vp), 0);
 		CHECK(vp == uk_vpset_vp(s, 0) || vp == uk_vpset_vp(s, 1));
 	}
-}
-
-static void next_vp_goes_round_robin(void)
-{
-	uk_vpset *s = uk_vpset_default();
-	unsigned n = uk_vpset_size(s);
-	uk_vp *first = uk_vpset_next_vp(s);
-
-	CHECK_EQ(n, uk_vps());
-	for (unsigned i = 1; i < n; i++)
-		CHECK(uk_vpset_next_vp(s) != first);
-	CHECK(uk_vpset_next_vp(s) == first);
 }
 
 static void *pinned_body(void *arg)
@@ -70,7 +58,7 @@ static void pinned_threads_stay(void)
 
 	CHECK_EQ(uk_vpset_create(&s, "three", 3, NULL, 0), 0);
 	for (unsigned i = 0; i < 30; i++) {
-		uk_attr a = UK_ATTR_INIT;
+		uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
 		a.vp = uk_vpset_vp(s, i % 3);
 		CHECK_EQ(uk_thread_create(&t[i], &a, pinned_body, a.vp), 0);
@@ -98,7 +86,7 @@ static void *wander(void *arg)
 
 static void a_thread_may_pin_itself_to_one_vp_after_another(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_vpset *s;
 	uk_thread *t[10];
 
@@ -122,7 +110,7 @@ static void *cpu_of(void *arg)
 
 static void bound_vps_run_on_their_cpu(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	cpu_set_t all, one;
 	uk_vpset *s;
 	int last = -1;
@@ -179,7 +167,7 @@ static void *ask(void *arg)
 
 static void reactive_vps_do_the_waiting(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t, *u;
 	uk_vpset *s;
 
@@ -210,7 +198,6 @@ int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
 	RUN(a_set_keeps_its_threads);
-	RUN(next_vp_goes_round_robin);
 	RUN(pinned_threads_stay);
 	RUN(a_thread_may_pin_itself_to_one_vp_after_another);
 	RUN(bound_vps_run_on_their_cpu);

@@ -302,10 +302,10 @@ static void calls_that_would_miss_bytes_are_refused(void)
 		CHECK_EQ(uk_recv(s[0], b, 4, MSG_DONTWAIT), -EBUSY);
 		CHECK_EQ(uk_read(s[0], b, 4), -EBUSY);
 		CHECK_EQ(uk_readv(s[0], &v, 1), -EBUSY);
-		CHECK_EQ(uk_wait(s[0], POLLIN, UK_FOREVER), -EBUSY);
+		CHECK_EQ(uk_wait_fd(s[0], POLLIN, UK_FOREVER), -EBUSY);
 		CHECK_EQ(uk_splice(s[0], NULL, p[1], NULL, 4, 0), -EBUSY);
 	}
-	CHECK(uk_wait(s[0], POLLOUT, UK_FOREVER) & POLLOUT);
+	CHECK(uk_wait_fd(s[0], POLLOUT, UK_FOREVER) & POLLOUT);
 	recv_all(s[0], 1, 0, 4, 4);
 	finish(s);
 	finish(p);

@@ -30,7 +30,7 @@ static uint64_t armed(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s.sqes;
 }
 
@@ -86,10 +86,10 @@ static void *ask_often(void *arg)
 
 	CHECK_EQ(pipe(there), 0);
 	CHECK_EQ(fcntl(there[0], F_SETFL, O_NONBLOCK), 0);
-	uk_stats_get(&before);
+	uk_stats_get(&before, sizeof(before));
 	for (unsigned i = 0; i < 4 * 128; i++)
 		CHECK_EQ(uk_read(there[0], &c, 1), -EAGAIN);
-	uk_stats_get(&after);
+	uk_stats_get(&after, sizeof(after));
 	CHECK_EQ(after.io_parked, before.io_parked);
 	CHECK_EQ(uk_close(there[0]), 0);
 	CHECK_EQ(uk_close(there[1]), 0);

@@ -93,13 +93,13 @@ static void many_pairs_talk_with_few_system_calls(void)
 
 	for (int i = 0; i < PAIRS; i++)
 		pair_open(i);
-	uk_stats_get(&a);
+	uk_stats_get(&a, sizeof(a));
 	all(talks, 2 * PAIRS);
-	uk_stats_get(&b);
+	uk_stats_get(&b, sizeof(b));
 	close_all();
 	calls = (b.syscalls - a.syscalls) * 100 / (2 * PAIRS * ROUNDS);
 	printf("%lu system calls for 100 messages\n", (unsigned long)calls);
-	if (uk_vps() > 1 || strcmp(uk_reactor_name(), "io_uring") || UK_TSAN ||
+	if (uk_vp_count() > 1 || strcmp(uk_reactor_name(), "io_uring") || UK_TSAN ||
 	    UK_ASAN || UK_CHECKS || UK_HOSTILE)
 		return; /* other vps share the work, or the build is slow or random */
 	CHECK(calls < 50);

@@ -88,7 +88,7 @@ static void a_nonblocking_connect_is_in_progress(void)
 
 	r = uk_connect(fd, (struct sockaddr *)&a, sizeof(a));
 	CHECK(r == -EINPROGRESS || r == 0);
-	CHECK_EQ(uk_wait(fd, POLLOUT, uk_after(HANG_NS)), POLLOUT);
+	CHECK_EQ(uk_wait_fd(fd, POLLOUT, uk_after(HANG_NS)), POLLOUT);
 	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&a, sizeof(a)),
 		 r == 0 ? -EISCONN : 0);
 	uk_close(fd);

@@ -430,7 +430,7 @@ static void a_small_file_costs_two_calls(void)
 	off_t off;
 
 	make_tcp(s, 0);
-	uk_stats_get(&before);
+	uk_stats_get(&before, sizeof(before));
 	for (int i = 0; i < n; i++) {
 		off = 0;
 		CHECK_EQ(uk_sendfile(s[0], file, &off, sizeof(b)), sizeof(b));
@@ -441,7 +441,7 @@ static void a_small_file_costs_two_calls(void)
 			at += (size_t)r;
 		}
 	}
-	uk_stats_get(&after);
+	uk_stats_get(&after, sizeof(after));
 	if (!UK_HOSTILE)
 		CHECK(after.io_inline - before.io_inline >= (uint64_t)n);
 	printf("%.2f system calls per file, %.2f parks\n",
@@ -481,11 +481,11 @@ static void ready_and_takes_nothing(size_t n, int room)
 	int s[2];
 
 	make_tcp(s, room);
-	uk_stats_get(&before);
+	uk_stats_get(&before, sizeof(before));
 	uk_thread_set_deadline(uk_after(200 * MS));
 	CHECK_EQ(uk_sendfile(s[0], file, &off, n), -ETIMEDOUT);
 	uk_thread_set_deadline(UK_FOREVER);
-	uk_stats_get(&after);
+	uk_stats_get(&after, sizeof(after));
 	printf("%llu system calls\n",
 	       (unsigned long long)(after.syscalls - before.syscalls));
 	CHECK(after.syscalls - before.syscalls < 5000);

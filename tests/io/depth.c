@@ -63,7 +63,7 @@ static int is_parked(const uk_thread_info *i, void *arg)
 
 static void one(ssize_t (*call)(int, char *), bool ahead, const char *what)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	struct reader r = { .call = call };
 	uk_thread *t;
 	uint64_t id;
@@ -73,13 +73,13 @@ static void one(ssize_t (*call)(int, char *), bool ahead, const char *what)
 	r.fd = s[0];
 	if (ahead)
 		CHECK_EQ(uk_recv_ahead(s[0]), 0);
-	a.flags = UK_ATTR_LIGHT;
+	a.flags = UK_THREAD_LIGHT;
 	CHECK_EQ(uk_thread_create(&t, &a, reader, &r), 0);
 	id = uk_thread_id(t);
-	UNTIL(uk_thread_each(is_parked, &id));
+	UNTIL(uk_thread_each(is_parked, &id, sizeof(uk_thread_info)));
 	CHECK_EQ(uk_send(s[1], "a", 1, MSG_NOSIGNAL), 1);
 	UNTIL(r.ready);
-	UNTIL(uk_thread_each(is_parked, &id));
+	UNTIL(uk_thread_each(is_parked, &id, sizeof(uk_thread_info)));
 	CHECK_EQ(uk_send(s[1], "b", 1, MSG_NOSIGNAL), 1);
 	join(t);
 	printf("%s: %td bytes\n", what, r.depth);

@@ -178,7 +178,7 @@ static ssize_t c_accept(int fd)
 
 static ssize_t c_wait(int fd)
 {
-	return uk_wait(fd, POLLIN, UK_FOREVER);
+	return uk_wait_fd(fd, POLLIN, UK_FOREVER);
 }
 
 static int sparse = -1; /* a file of BIG zeros */
@@ -312,7 +312,7 @@ static void *victim(void *arg)
 	v->r = v->b->call(v->fd);
 	if (v->again) {
 		v->again = v->b->call(v->fd); /* it stays cancelled */
-		CHECK_EQ(uk_thread_cancelled(), 1);
+		CHECK_EQ(uk_thread_is_cancelled(), 1);
 		CHECK_EQ(uk_thread_cancel_clear(), 1);
 	}
 	return NULL;
@@ -339,7 +339,7 @@ static bool rests(const uk_thread *t)
 {
 	struct look l = { .id = uk_thread_id(t) };
 
-	uk_thread_each(look_at, &l);
+	uk_thread_each(look_at, &l, sizeof(uk_thread_info));
 	return l.rests;
 }
 
@@ -619,7 +619,7 @@ static void freeze_all_but_the_reader(void)
 static void a_close_waits_for_an_operation_on_its_way_to_a_reactor(void)
 {
 	struct sigaction sa = { .sa_handler = freezes, .sa_flags = SA_RESTART }, old;
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	int s[2], fresh[2];
 	uint32_t calls = 0;
 	uk_thread *t;

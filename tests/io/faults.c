@@ -318,13 +318,13 @@ static void asynchronous_calls_with_missing_memory_end(void)
 {
 	enum { MOST = PAGE_SIZE / sizeof(uk_op) };
 	uk_op *ops = (void *)fresh();
-	uk_end *ends = (void *)fresh();
+	uk_completion *ends = (void *)fresh();
 	uk_group *g;
 
 	CHECK_EQ(uk_group_create(&g, MOST), 0);
 	/* the page provides opcodes that do not exist */
-	CHECK(uk_submitv(g, ops, MOST) > 0);
-	CHECK(uk_wait_all(g, ends, MOST, UK_FOREVER) > 0);
+	CHECK(uk_group_submit(g, ops, MOST) > 0);
+	CHECK(uk_group_wait_all(g, ends, MOST, UK_FOREVER) > 0);
 	CHECK_EQ(ends[0].res, -EINVAL);
 	uk_group_destroy(g);
 }
@@ -332,7 +332,7 @@ static void asynchronous_calls_with_missing_memory_end(void)
 int main(void)
 {
 	uk_thread *t;
-	uk_attr a;
+	uk_thread_attr a;
 
 	io_test_init(HANG_SEC);
 	CHECK_EQ(uk_init(), 0);
@@ -340,8 +340,8 @@ int main(void)
 		puts("userfaultfd is not permitted here");
 		return 77;
 	}
-	uk_attr_init(&a);
-	a.flags = UK_ATTR_DETACHED;
+	uk_thread_attr_init(&a);
+	a.flags = UK_THREAD_DETACHED;
 	CHECK_EQ(uk_thread_create(&t, &a, serve_faults, NULL), 0);
 	USER(a_receive_into_missing_memory_ends);
 	USER(a_receive_ahead_into_missing_memory_ends);

@@ -36,11 +36,12 @@ static uint64_t sleeps_elsewhere(void)
 	static uint64_t before[256];
 	uint64_t sum = 0, most = 0;
 
-	for (int i = 0; i < uk_vps(); i++) {
+	for (int i = 0; i < uk_vp_count(); i++) {
 		uk_stats s;
 		uint64_t n;
 
-		CHECK_EQ(uk_vp_stats(uk_vpset_vp(uk_vpset_default(), (unsigned)i), &s),
+		CHECK_EQ(uk_vp_stats(uk_vpset_vp(uk_vpset_default(), (unsigned)i), &s,
+				     sizeof(s)),
 			 0);
 		n = s.waits - before[i];
 		before[i] = s.waits;
@@ -81,7 +82,7 @@ static void two_threads_that_wait_in_turn_gather_on_one_vp_and_stay(void)
 
 int main(void)
 {
-	if (uk_vps() < 2)
+	if (uk_vp_count() < 2)
 		SKIP("needs two vps");
 	/* a wait of these threads takes too long there */
 	if (UK_TSAN || UK_ASAN || UK_CHECKS)

@@ -66,7 +66,7 @@ static ssize_t by_recv_ahead(int fd)
 
 static ssize_t by_wait(int fd)
 {
-	return uk_wait(fd, POLLIN, uk_after(LIMIT));
+	return uk_wait_fd(fd, POLLIN, uk_after(LIMIT));
 }
 
 static ssize_t by_accept(int fd)
@@ -99,14 +99,14 @@ static int is_parked(const uk_thread_info *i, void *arg)
 
 static void begin(struct reader *r, unsigned n, void *(*how)(void *))
 {
-	uk_attr a = { .vp = vp };
+	uk_thread_attr a = { .vp = vp };
 
 	for (unsigned i = 0; i < n; i++)
 		CHECK_EQ(uk_thread_create(&r[i].thread, &a, how, &r[i]), 0);
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t id = uk_thread_id(r[i].thread);
 
-		while (!uk_thread_each(is_parked, &id))
+		while (!uk_thread_each(is_parked, &id, sizeof(uk_thread_info)))
 			uk_yield();
 	}
 }

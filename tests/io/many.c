@@ -271,15 +271,15 @@ static void a_ping_pong_makes_few_system_calls(void)
 	make_pipe(b, 0);
 	e = (struct end){ a[0], b[1], 7 };
 	t = spawn(echo_bytes, &e);
-	uk_stats_get(&before);
+	uk_stats_get(&before, sizeof(before));
 	for (int i = 0; i < n; i++) {
 		CHECK_EQ(uk_write(a[1], &c, 1), 1);
 		CHECK_EQ(uk_read(b[0], &c, 1), 1);
 	}
-	uk_stats_get(&after);
+	uk_stats_get(&after, sizeof(after));
 	printf("%.2f system calls per round trip\n",
 	       (double)(after.syscalls - before.syscalls) / n);
-	if (!UK_HOSTILE && uk_vps() == 1 && !strcmp(uk_reactor_name(), "io_uring"))
+	if (!UK_HOSTILE && uk_vp_count() == 1 && !strcmp(uk_reactor_name(), "io_uring"))
 		CHECK(after.syscalls - before.syscalls <= (uint64_t)n * 13 / 2);
 	uk_close(a[1]);
 	CHECK_EQ((uintptr_t)join(t), 7);

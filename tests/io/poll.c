@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk_wait and uk_poll. */
+/* uk_wait_fd and uk_poll. */
 #include "iotest.h"
 
 #include <sys/timerfd.h>
@@ -10,19 +10,19 @@ static void ready_fds_are_reported_at_once(void)
 
 	make_pipe(p, 0);
 	make_unix(s, SOCK_STREAM);
-	CHECK_EQ(uk_wait(p[1], POLLOUT, UK_FOREVER), POLLOUT);
-	CHECK_EQ(uk_wait(s[0], POLLIN | POLLOUT, UK_FOREVER), POLLOUT);
-	CHECK_EQ(uk_wait(f, POLLIN | POLLOUT, UK_FOREVER), POLLIN | POLLOUT);
+	CHECK_EQ(uk_wait_fd(p[1], POLLOUT, UK_FOREVER), POLLOUT);
+	CHECK_EQ(uk_wait_fd(s[0], POLLIN | POLLOUT, UK_FOREVER), POLLOUT);
+	CHECK_EQ(uk_wait_fd(f, POLLIN | POLLOUT, UK_FOREVER), POLLIN | POLLOUT);
 	CHECK_EQ(write(p[1], "x", 1), 1);
-	CHECK_EQ(uk_wait(p[0], POLLIN, UK_FOREVER), POLLIN);
-	CHECK_EQ(uk_wait(p[0], POLLIN, 0), POLLIN);
-	CHECK_EQ(uk_wait(p[0], POLLIN, uk_now() - 1), POLLIN);
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, UK_FOREVER), POLLIN);
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, 0), POLLIN);
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, uk_now() - 1), POLLIN);
 	close(p[1]);
-	CHECK_EQ(uk_wait(p[0], POLLIN, UK_FOREVER), POLLIN | POLLHUP);
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, UK_FOREVER), POLLIN | POLLHUP);
 	close(s[1]);
-	CHECK_EQ(uk_wait(s[0], POLLIN | POLLRDHUP, UK_FOREVER),
+	CHECK_EQ(uk_wait_fd(s[0], POLLIN | POLLRDHUP, UK_FOREVER),
 		 POLLIN | POLLRDHUP | POLLHUP);
-	CHECK_EQ(uk_wait(s[0], 0, UK_FOREVER), POLLHUP);
+	CHECK_EQ(uk_wait_fd(s[0], 0, UK_FOREVER), POLLHUP);
 	uk_close(p[0]);
 	uk_close(s[0]);
 	uk_close(f);
@@ -34,18 +34,18 @@ static void a_deadline_ends_the_wait(void)
 	int p[2];
 
 	make_pipe(p, 0);
-	CHECK_EQ(uk_wait(p[0], POLLIN, 0), -ETIMEDOUT);
-	CHECK_EQ(uk_wait(p[0], POLLIN, start - 5), -ETIMEDOUT);
-	CHECK_EQ(uk_wait(p[0], POLLIN, start + 10 * MS), -ETIMEDOUT);
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, start - 5), -ETIMEDOUT);
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, start + 10 * MS), -ETIMEDOUT);
 	CHECK(uk_now() >= start + 10 * MS);
 	uk_thread_set_deadline(uk_now() + 5 * MS);
-	CHECK_EQ(uk_wait(p[0], POLLIN, UK_FOREVER), -ETIMEDOUT);
-	CHECK_EQ(uk_wait(p[1], POLLOUT, UK_FOREVER), POLLOUT); /* ready: no wait */
+	CHECK_EQ(uk_wait_fd(p[0], POLLIN, UK_FOREVER), -ETIMEDOUT);
+	CHECK_EQ(uk_wait_fd(p[1], POLLOUT, UK_FOREVER), POLLOUT); /* ready: no wait */
 	uk_thread_set_deadline(UK_FOREVER);
-	CHECK_EQ(uk_wait(-1, POLLIN, 0), -EBADF);
-	CHECK_EQ(uk_wait(-1, POLLIN, UK_FOREVER), -EBADF);
-	CHECK_EQ(uk_wait(900000, POLLIN, UK_FOREVER), -EBADF);
-	CHECK_EQ(uk_wait(900000, POLLIN, 0), -EBADF);
+	CHECK_EQ(uk_wait_fd(-1, POLLIN, 0), -EBADF);
+	CHECK_EQ(uk_wait_fd(-1, POLLIN, UK_FOREVER), -EBADF);
+	CHECK_EQ(uk_wait_fd(900000, POLLIN, UK_FOREVER), -EBADF);
+	CHECK_EQ(uk_wait_fd(900000, POLLIN, 0), -EBADF);
 	uk_close(p[0]);
 	uk_close(p[1]);
 }
@@ -57,7 +57,7 @@ static void a_timerfd_wakes_its_waiter(void)
 	uint64_t n = 0;
 
 	CHECK_EQ(timerfd_settime(fd, 0, &it, NULL), 0);
-	CHECK_EQ(uk_wait(fd, POLLIN, uk_after(HANG_NS)), POLLIN);
+	CHECK_EQ(uk_wait_fd(fd, POLLIN, uk_after(HANG_NS)), POLLIN);
 	CHECK_EQ(read_k(fd, &n, 8, 8), 8);
 	CHECK_EQ(n, 1);
 	CHECK_EQ(timerfd_settime(fd, 0, &it, NULL), 0);
@@ -73,7 +73,7 @@ static void *watcher(void *arg)
 {
 	struct watch *w = arg;
 
-	__atomic_store_n(&w->got, uk_wait(w->fd, w->events, uk_after(HANG_NS)),
+	__atomic_store_n(&w->got, uk_wait_fd(w->fd, w->events, uk_after(HANG_NS)),
 			 __ATOMIC_SEQ_CST);
 	return NULL;
 }
@@ -196,7 +196,7 @@ static void hundreds_of_threads_poll_a_dozen_fds_each(void)
 	uint64_t seed = test_seed();
 	uk_stats before, after;
 
-	uk_stats_get(&before);
+	uk_stats_get(&before, sizeof(before));
 	for (int i = 0; i < POLLERS; i++) {
 		for (int k = 0; k < EACH; k++) {
 			int e[2];
@@ -216,7 +216,7 @@ static void hundreds_of_threads_poll_a_dozen_fds_each(void)
 						       __ATOMIC_ACQUIRE) <= round)
 					uk_yield();
 		}
-	uk_stats_get(&after);
+	uk_stats_get(&after, sizeof(after));
 	CHECK(after.carriers - before.carriers < POLLERS / 4);
 	for (int i = 0; i < POLLERS; i++) {
 		while (__atomic_load_n(&p[i].rounds, __ATOMIC_ACQUIRE) < 5)
@@ -281,7 +281,7 @@ static void *race(void *arg)
 		r = uk_poll(f, 3, uk_after((uk_time)(rnd(&seed) % 200) * UK_US));
 		CHECK(r == 1 || r == -ETIMEDOUT);
 		for (int j = 0; r == 1 && j < 3; j++)
-			while (f[j].revents && uk_wait(e[j][0], POLLIN, 0) > 0)
+			while (f[j].revents && uk_wait_fd(e[j][0], POLLIN, 0) > 0)
 				ready += read(e[j][0], &c, 1) == 1;
 	}
 	for (int i = 0; i < 3; i++) {
@@ -295,11 +295,11 @@ static void a_poll_is_right_when_deadlines_and_events_race(void)
 {
 	uk_vpset *set;
 	uk_thread *t[32];
-	uk_attr a;
+	uk_thread_attr a;
 
 	CHECK_EQ(uk_vpset_create(&set, "reactive", 2, NULL, UK_VPSET_NET), 0);
 	for (int i = 0; i < 32; i++) {
-		uk_attr_init(&a);
+		uk_thread_attr_init(&a);
 		a.set = i % 2 ? set : NULL;
 		CHECK_EQ(uk_thread_create(&t[i], &a, race, &t[i]), 0);
 	}

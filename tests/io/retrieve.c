@@ -60,9 +60,9 @@ static void *poller(void *arg)
 static uk_thread *start(void *(*fn)(void *), uk_vp *vp, void *arg)
 {
 	uk_thread *t = NULL;
-	uk_attr a;
+	uk_thread_attr a;
 
-	uk_attr_init(&a);
+	uk_thread_attr_init(&a);
 	a.vp = vp;
 	CHECK_EQ(uk_thread_create(&t, &a, fn, arg), 0);
 	return t;

@@ -659,7 +659,7 @@ static void *ends_busy(void *arg)
 
 static void io_that_never_waits_lets_others_run(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *b, *e;
 
 	make_pipe(busy_pipe, 0);

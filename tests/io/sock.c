@@ -640,11 +640,127 @@ static void a_receive_of_urgent_data_does_not_wait(void)
 	make_tcp(s, 0);
 	CHECK_EQ(uk_recv(s[1], b, 1, MSG_OOB), -EINVAL);
 	CHECK_EQ(uk_send(s[0], "!", 1, MSG_OOB), 1);
-	CHECK_EQ(uk_wait(s[1], POLLPRI, uk_after(HANG_NS)), POLLPRI);
+	CHECK_EQ(uk_wait_fd(s[1], POLLPRI, uk_after(HANG_NS)), POLLPRI);
 	CHECK_EQ(uk_recv(s[1], b, 1, MSG_OOB), 1);
 	CHECK_EQ(b[0], '!');
 	uk_close(s[0]);
 	uk_close(s[1]);
+}
+
+#define SOME 8
+
+struct batch {
+	struct mmsghdr m[SOME];
+	struct iovec v[SOME][2];
+	char b[SOME][2][100];
+};
+
+/* Each message consists of two parts. */
+static void batch(struct batch *t, size_t a, size_t b)
+{
+	memset(t, 0, sizeof(*t));
+	for (int i = 0; i < SOME; i++) {
+		t->v[i][0] = (struct iovec){ t->b[i][0], a };
+		t->v[i][1] = (struct iovec){ t->b[i][1], b };
+		t->m[i].msg_hdr.msg_iov = t->v[i];
+		t->m[i].msg_hdr.msg_iovlen = 2;
+		memset(t->b[i], '0' + i, sizeof(t->b[i]));
+	}
+}
+
+static void *sends_a_batch(void *arg)
+{
+	struct job *j = arg;
+	struct batch t;
+
+	batch(&t, 3, 4);
+	uk_sleep(2 * MS);
+	CHECK_EQ(uk_sendmmsg(j->fd, t.m, SOME, 0), SOME);
+	for (int i = 0; i < SOME; i++)
+		CHECK_EQ(t.m[i].msg_len, 7);
+	return NULL;
+}
+
+static void datagrams_are_sent_and_received_many_at_once(void)
+{
+	struct job j = { 0 };
+	struct batch t;
+	uk_thread *u;
+	int s[2], n;
+
+	make_unix(s, SOCK_DGRAM);
+	j.fd = s[1];
+	batch(&t, 3, 97);
+	CHECK_EQ(uk_recvmmsg(s[0], t.m, SOME, MSG_DONTWAIT), -EAGAIN);
+	for (int turn = 0; turn < 3; turn++) {
+		u = spawn(sends_a_batch, &j);
+		batch(&t, 3, 97);
+		if (turn)
+			CHECK_EQ(uk_recvmmsg(s[0], t.m, SOME, 0), SOME); /* waits */
+		else
+			for (n = 0; n < SOME;) {
+				int r = uk_recvmmsg(s[0], t.m + n, (unsigned)(SOME - n),
+						    MSG_WAITFORONE);
+
+				CHECK(r > 0);
+				n += r;
+			}
+		join(u);
+		for (int i = 0; i < SOME; i++) {
+			CHECK_EQ(t.m[i].msg_len, 7);
+			CHECK(t.b[i][0][2] == '0' + i && t.b[i][1][3] == '0' + i);
+		}
+	}
+	CHECK_EQ(uk_recvmmsg(s[0], t.m, 0, 0), 0);
+	CHECK_EQ(uk_sendmmsg(s[0], t.m, 0, 0), 0);
+	CHECK_EQ(uk_sendmmsg(-1, t.m, 1, 0), -EBADF);
+	CHECK_EQ(uk_recvmmsg(-1, t.m, 1, 0), -EBADF);
+	/* what was received is not lost to the deadline */
+	CHECK_EQ(uk_send(s[1], "x", 1, 0), 1);
+	uk_thread_set_deadline(uk_after(5 * MS));
+	CHECK_EQ(uk_recvmmsg(s[0], t.m, 2, 0), 1);
+	CHECK_EQ(uk_recvmmsg(s[0], t.m, 2, 0), -ETIMEDOUT);
+	uk_thread_set_deadline(UK_FOREVER);
+	uk_close(s[0]);
+	uk_close(s[1]);
+}
+
+static void *reads_all(void *arg)
+{
+	struct job *j = arg;
+	char b[333];
+	ssize_t r;
+
+	while ((r = uk_recv(j->fd, b, sizeof(b), 0)) > 0)
+		j->n += (size_t)r;
+	CHECK_EQ(r, 0);
+	return NULL;
+}
+
+/* A stream takes parts of messages; the call goes on where it stopped. */
+static void a_stream_gets_all_of_many_messages(void)
+{
+	enum { LEN = 300000 };
+	struct job j = { 0 };
+	char *big = calloc(1, LEN);
+	struct batch t;
+	uk_thread *u;
+	int s[2];
+
+	make_unix(s, SOCK_STREAM);
+	j.fd = s[1];
+	u = spawn(reads_all, &j);
+	batch(&t, 1, 1);
+	for (int i = 0; i < SOME; i++)
+		t.v[i][i % 2] = (struct iovec){ big, LEN };
+	CHECK_EQ(uk_sendmmsg(s[0], t.m, SOME, 0), SOME);
+	for (int i = 0; i < SOME; i++)
+		CHECK_EQ(t.m[i].msg_len, LEN + 1);
+	uk_close(s[0]);
+	join(u);
+	CHECK_EQ(j.n, SOME * (LEN + 1));
+	uk_close(s[1]);
+	free(big);
 }
 
 int main(void)
@@ -667,5 +783,7 @@ int main(void)
 	BOTH(a_passed_fd_arrives_once);
 	BOTH(socket_calls_on_other_fds_fail_as_in_the_kernel);
 	BOTH(a_receive_of_urgent_data_does_not_wait);
+	BOTH(datagrams_are_sent_and_received_many_at_once);
+	BOTH(a_stream_gets_all_of_many_messages);
 	return 0;
 }

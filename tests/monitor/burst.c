@@ -23,7 +23,7 @@ static uint64_t hogs(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s.handoffs_hog;
 }
 
@@ -63,7 +63,7 @@ static void *behind_a_mutex(void *arg)
 
 static void ticker_runs_beside(void *(*crowd)(void *))
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t[CROWD], *tk;
 
 	CHECK_EQ(uk_vpset_create(&a.set, "burst", 1, NULL, 0), 0);

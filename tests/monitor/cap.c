@@ -40,7 +40,7 @@ static void *is_never_run(void *arg)
 
 static void stands_still(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	CHECK_EQ(pipe(gate), 0);

@@ -45,7 +45,7 @@ static void *ends_its_kernel_thread(void *arg)
 
 static void lose_one(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	store_release(&begun, 0);
@@ -107,7 +107,7 @@ static void each_loss_is_reported_once(void)
 
 	UNTIL(times_reported() >= LOST);
 	CHECK_EQ(times_reported(), LOST);
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	CHECK(s.carriers >= 1);
 }
 

@@ -32,7 +32,7 @@ static uint64_t handoffs(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s.handoffs;
 }
 

@@ -60,7 +60,7 @@ static int64_t cpu_time(const struct carrier *c)
 
 static uk_thread *start(void *(*fn)(void *))
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	store_release(&begun, 0);
@@ -234,7 +234,7 @@ static void a_marked_thread_that_does_not_sleep_keeps_the_vp(void)
 	uk_thread *t;
 	struct carrier *c;
 
-	CHECK_EQ(uk_set_slice(set, HOUR), 0);
+	CHECK_EQ(uk_vpset_set_slice(set, HOUR), 0);
 	t = start(computes_marked);
 	c = owner();
 	CHECK(c->mark);
@@ -242,7 +242,7 @@ static void a_marked_thread_that_does_not_sleep_keeps_the_vp(void)
 	look_after(BLOCK_NS);
 	CHECK(nothing(look_after(HOUR)));
 	CHECK(owner() == c);
-	CHECK_EQ(uk_set_slice(set, SLICE_NS), 0);
+	CHECK_EQ(uk_vpset_set_slice(set, SLICE_NS), 0);
 	ends(t);
 }
 
@@ -252,7 +252,7 @@ static void a_thread_asleep_at_a_first_look_is_looked_at_soon(void)
 {
 	uk_thread *t = start(reads_raw), *waits;
 	struct carrier *c = owner();
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
 	sleeps(c);
 	a.set = set;
@@ -299,21 +299,22 @@ static void a_preempted_thread_is_no_hog(void)
 	uk_thread *t;
 	struct carrier *c;
 
-	CHECK_EQ(uk_set_slice(set, 0), -EINVAL);
-	CHECK_EQ(uk_set_slice(set, -1), -EINVAL);
-	CHECK_EQ(uk_set_slice(set, HOUR), 0);
+	CHECK_EQ(uk_vpset_set_slice(set, 0), -EINVAL);
+	CHECK_EQ(uk_vpset_set_slice(set, -1), -EINVAL);
+	CHECK_EQ(uk_vpset_set_slice(set, HOUR), 0);
 	t = start(computes);
 	c = owner();
 	look_after(NS_PER_SEC);
 	look_after(1);
 	CHECK_EQ(look_after(2 * HOUR), LOOK_LATER);
 	CHECK(owner() == c);
-	CHECK_EQ(uk_set_slice(set, 1), 0); /* it has used up a slice that is so short */
+	CHECK_EQ(uk_vpset_set_slice(set, 1),
+		 0); /* it has used up a slice that is so short */
 	while (look_after(1) < LOOK_SOON)
 		;
 	CHECK(owner() != c);
 	CHECK_EQ(vp->handoffs_hog, hogs + 1);
-	CHECK_EQ(uk_set_slice(set, SLICE_NS), 0);
+	CHECK_EQ(uk_vpset_set_slice(set, SLICE_NS), 0);
 	ends(start(is_there));
 	ends(t);
 }

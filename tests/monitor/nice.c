@@ -59,7 +59,7 @@ static uint64_t hogs_taken(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s.handoffs_hog;
 }
 

@@ -42,7 +42,7 @@ static uint64_t spotted(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s.spotted;
 }
 
@@ -70,7 +70,7 @@ static void *blocks(void *arg)
 
 static void one_round(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t, *u;
 
 	CHECK_EQ(uk_vpset_create(&a.set, "one", 1, NULL, 0), 0);

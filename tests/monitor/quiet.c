@@ -28,7 +28,7 @@ static uint64_t looks(void)
 {
 	uk_stats s;
 
-	uk_stats_get(&s);
+	uk_stats_get(&s, sizeof(s));
 	return s.monitor_wakes;
 }
 
@@ -124,7 +124,7 @@ static void *writes_raw(void *arg)
 static void a_thread_that_blocks_on_a_new_vp_is_found(void)
 {
 	for (int i = 0; i < SETS; i++) {
-		uk_attr a = UK_ATTR_INIT;
+		uk_thread_attr a = UK_THREAD_ATTR_INIT;
 		uk_thread *t, *u;
 		int p[2];
 

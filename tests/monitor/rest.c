@@ -20,7 +20,7 @@ static uk_sem sem = UK_SEM_INIT(0);
 
 static uk_thread *start(void *(*fn)(void *))
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.set = set;
@@ -46,9 +46,9 @@ static void a_return_to_a_vp_at_rest_needs_no_switch(void)
 		return;
 	}
 	CHECK_EQ(uk_vpset_create(&set, "one", 1, NULL, 0), 0);
-	uk_stats_get(&before);
+	uk_stats_get(&before, sizeof(before));
 	CHECK_EQ(uk_thread_join(start(comes_and_goes), NULL), 0);
-	uk_stats_get(&after);
+	uk_stats_get(&after, sizeof(after));
 	CHECK(after.handoffs_mark - before.handoffs_mark >= TIMES);
 	CHECK(after.switches - before.switches < TIMES / 2);
 }

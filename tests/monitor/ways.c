@@ -27,7 +27,7 @@
 
 #define BIG 65536u
 
-static uk_attr one = UK_ATTR_INIT; /* the set has one vp */
+static uk_thread_attr one = UK_THREAD_ATTR_INIT; /* the set has one vp */
 
 static uk_thread *spawn(void *(*fn)(void *), void *arg)
 {

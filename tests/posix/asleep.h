@@ -83,9 +83,9 @@ static inline int is_wanted(const uk_thread_info *i, void *arg)
 
 static inline bool user_thread_is(struct wanted w)
 {
-	__typeof__(&uk_thread_each_sized) each;
+	__typeof__(&uk_thread_each) each;
 
-	*(void **)(void *)&each = dlsym(RTLD_DEFAULT, "uk_thread_each_sized");
+	*(void **)(void *)&each = dlsym(RTLD_DEFAULT, "uk_thread_each");
 	return each && each(is_wanted, &w, sizeof(uk_thread_info));
 }
 

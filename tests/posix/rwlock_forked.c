@@ -93,7 +93,7 @@ static void *two(void *arg)
 
 static void *holds_and_ends(void *arg)
 {
-	bool ours = dlsym(RTLD_DEFAULT, "uk_thread_each_sized") != NULL;
+	bool ours = dlsym(RTLD_DEFAULT, "uk_thread_each") != NULL;
 	int mine = gettid();
 	pid_t child;
 

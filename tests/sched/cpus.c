@@ -25,7 +25,7 @@ static void on_each_vp(uk_vpset *s)
 	static uk_thread *t[SET_MOST];
 
 	for (unsigned i = 0; i < uk_vpset_size(s); i++) {
-		uk_attr a = UK_ATTR_INIT;
+		uk_thread_attr a = UK_THREAD_ATTR_INIT;
 
 		a.vp = uk_vpset_vp(s, i);
 		CHECK_EQ(uk_thread_create(&t[i], &a, where, NULL), 0);
@@ -49,10 +49,10 @@ static void starts(void)
 {
 	uk_vpset *s;
 
-	CHECK_EQ(uk_vps(), want);
+	CHECK_EQ(uk_vp_count(), want);
 	CHECK_EQ(uk_init(), 0);
 	CHECK_EQ(uk_init(), 0);
-	CHECK_EQ(uk_vps(), want);
+	CHECK_EQ(uk_vp_count(), want);
 	CHECK_EQ(uk_vpset_size(uk_vpset_default()), want);
 	on_each_vp(uk_vpset_default());
 	/* there may be another set besides */
@@ -147,7 +147,8 @@ static void an_invalid_number_of_vps_is_reported_once_by_each_call(void)
 {
 	setenv("UK_VPS", "many", 1);
 	with("4", 4);
-	CHECK_EQ(times("UK_VPS=many", printed), 2); /* by uk_vps, then by uk_init */
+	CHECK_EQ(times("UK_VPS=many", printed),
+		 2); /* by uk_vp_count, then by uk_init */
 	unsetenv("UK_VPS");
 }
 

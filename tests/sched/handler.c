@@ -16,7 +16,7 @@ static uint32_t runs, stop, posts_done;
 
 static uk_thread *start(void *(*fn)(void *))
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.set = set;
@@ -65,7 +65,7 @@ static void a_handler_stays_on_its_carrier(void)
 	store_release(&runs, 0);
 	CHECK_EQ(uk_sem_init(&sem, 0), 0);
 	/* nothing takes the vp from o, so a handler that waits for it waits for us */
-	CHECK_EQ(uk_set_slice(set, 3600 * NS_PER_SEC), 0);
+	CHECK_EQ(uk_vpset_set_slice(set, 3600 * NS_PER_SEC), 0);
 	t = start(is_interrupted);
 	o = start(has_the_vp);
 	while (!load_acquire(&runs)) /* so t has lost the vp */

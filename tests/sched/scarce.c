@@ -14,7 +14,7 @@ static uint32_t computing, over, gathered;
 
 static uk_thread *start(uk_vpset *set, void *(*fn)(void *))
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.set = set;

@@ -24,7 +24,7 @@ static void *sleeps(void *arg)
 static void a_carrier_serves_many_deadlines_with_few_sleeps(void)
 {
 	static uk_thread *t[MANY];
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_stats before, after;
 	uk_vpset *set;
 
@@ -34,10 +34,10 @@ static void a_carrier_serves_many_deadlines_with_few_sleeps(void)
 	for (uintptr_t i = 0; i < MANY; i++)
 		CHECK_EQ(uk_thread_create(&t[i], &a, sleeps, (void *)i), 0);
 	uk_sleep_until(begin - UK_MS);
-	uk_stats_get(&before);
+	uk_stats_get(&before, sizeof(before));
 	for (int i = 0; i < MANY; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
-	uk_stats_get(&after);
+	uk_stats_get(&after, sizeof(after));
 	printf("%llu sleeps\n", (unsigned long long)(after.waits - before.waits));
 	CHECK(after.waits - before.waits < MANY * 3 / 8);
 }

@@ -275,9 +275,9 @@ static void calls_of_all_kinds(void)
 	CHECK(is_shortage((int)uk_recv(0, &c, 1, 0)));
 	CHECK(is_shortage(uk_socket(1, 1, 0)));
 	CHECK(is_shortage(uk_open("/dev/null", 0, 0)));
-	CHECK(is_shortage(uk_wait(0, 1, 0)));
+	CHECK(is_shortage(uk_wait_fd(0, 1, 0)));
 	CHECK(is_shortage(uk_sem_wait(&sem)));
-	CHECK(is_shortage(uk_stack_limit(10)));
+	CHECK(is_shortage(uk_thread_limit(10)));
 	CHECK(is_shortage(uk_mutex_lock(&mutex)));
 	CHECK(is_shortage(uk_mutex_trylock(&mutex)));
 	CHECK(is_shortage(uk_rwlock_wrlock(&rwlock)));

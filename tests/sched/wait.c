@@ -209,23 +209,6 @@ static void a_cancel_ends_a_wait_unless_it_is_uncancelable(void)
 	on_both(cancels);
 }
 
-static void a_suspended_thread_runs_once_it_is_fired_and_resumed(void)
-{
-	unsigned why = 0;
-	uk_thread *t = parked(&why);
-
-	CHECK_EQ(uk_thread_suspend(t), 0);
-	CHECK(wait_fire(waiter, token, 88));
-	is(waiter, W_FIRED);
-	for (int i = 0; i < 5; i++) {
-		uk_sleep(UK_MS);
-		is(waiter, W_FIRED); /* no thread queues it */
-	}
-	CHECK_EQ(uk_thread_resume(t), 0);
-	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	CHECK_EQ(why, 88);
-}
-
 /* --- all at once --- */
 
 enum { ROUNDS = 20000, FIRERS = 2 };
@@ -301,7 +284,6 @@ int main(void)
 	RUN(a_cancelled_thread_does_not_wait);
 	RUN(any_thread_may_fire_a_parked_thread_but_only_once);
 	RUN(a_cancel_ends_a_wait_unless_it_is_uncancelable);
-	RUN(a_suspended_thread_runs_once_it_is_fired_and_resumed);
 	RUN(firers_clock_and_waiter_agree_on_the_winner);
 	return 0;
 }

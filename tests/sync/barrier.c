@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barrier, once, and the spinning locks (uk_spin and uk_fifo). */
+/* Barrier, once and the spin lock. */
 #include "bed.h"
 
 static uk_barrier b;
@@ -43,7 +43,6 @@ static void a_barrier_of_one_never_waits(void)
 	CHECK_EQ(uk_barrier_init(&b, 0), -EINVAL);
 	CHECK_EQ(uk_barrier_init(&b, 1), 0);
 	CHECK_EQ(uk_barrier_wait(&b), 1);
-	CHECK_EQ(uk_barrier_wait_until(&b, 0), 1);
 }
 
 static void *arrive(void *arg)
@@ -58,7 +57,9 @@ static void a_timeout_or_cancel_takes_the_arrival_back(void)
 	void *ret;
 
 	CHECK_EQ(uk_barrier_init(&b, 2), 0);
-	CHECK_EQ(uk_barrier_wait_until(&b, uk_after(2 * UK_MS)), -ETIMEDOUT);
+	uk_thread_set_deadline(uk_after(2 * UK_MS));
+	CHECK_EQ(uk_barrier_wait(&b), -ETIMEDOUT);
+	uk_thread_set_deadline(UK_FOREVER);
 	CHECK_EQ(b.arrived, 0);
 	CHECK_EQ(uk_thread_create(&t, NULL, arrive, NULL), 0);
 	EVENTUALLY(GET(&b.arrived) == 1);
@@ -80,8 +81,11 @@ static void arrive_with_tight_deadlines(unsigned i, struct rng *r)
 {
 	(void)i;
 	for (int n = 0; n < 400; n++) {
-		int ret = uk_barrier_wait_until(&b, uk_after(rnd(r, 80) * UK_US));
+		int ret;
 
+		uk_thread_set_deadline(uk_after(rnd(r, 80) * UK_US));
+		ret = uk_barrier_wait(&b);
+		uk_thread_set_deadline(UK_FOREVER);
 		CHECK(ret == 0 || ret == 1 || ret == -ETIMEDOUT);
 		if (ret >= 0)
 			ADD(&passes, 1);
@@ -167,7 +171,7 @@ static int init_ret;
 static void init_while_cancelled(void)
 {
 	SET(&made, 1);
-	EVENTUALLY(uk_thread_cancelled());
+	EVENTUALLY(uk_thread_is_cancelled());
 	init_ret = uk_sleep(UK_SEC);
 	SET(&made, 2);
 }
@@ -199,7 +203,6 @@ static void a_cancelled_initialiser_still_completes(void)
 }
 
 static uk_spin spin;
-static uk_fifo fifo;
 static long counter, in_section;
 
 static void spin_alone(unsigned i, struct rng *r)
@@ -217,27 +220,11 @@ static void spin_alone(unsigned i, struct rng *r)
 	}
 }
 
-static void fifo_alone(unsigned i, struct rng *r)
-{
-	(void)i, (void)r;
-	for (int n = 0; n < 4000; n++) {
-		uk_fifo_lock(&fifo);
-		CHECK_EQ(in_section++, 0);
-		counter++;
-		in_section--;
-		uk_fifo_unlock(&fifo);
-	}
-}
-
-static void the_spinning_locks_exclude_other_threads(void)
+static void the_spin_lock_excludes_other_threads(void)
 {
 	counter = 0;
 	crew_run(4, MIXED, spin_alone);
 	CHECK_EQ(counter, 4 * 4000);
-	counter = 0;
-	crew_run(4, MIXED, fifo_alone);
-	CHECK_EQ(counter, 4 * 4000);
-	CHECK_EQ(fifo.next, fifo.serving);
 }
 
 int main(void)
@@ -250,6 +237,6 @@ int main(void)
 	RUN(once_runs_once_and_all_wait_for_it);
 	RUN(once_runs_once_in_a_race);
 	RUN(a_cancelled_initialiser_still_completes);
-	RUN(the_spinning_locks_exclude_other_threads);
+	RUN(the_spin_lock_excludes_other_threads);
 	return 0;
 }

@@ -291,6 +291,7 @@ static void a_cancel_does_not_swallow_a_signal(void)
 int main(void)
 {
 	bed_init();
+	uk_cond_init(&c); /* the same as zero */
 	RUN(wait_needs_the_mutex);
 	RUN(a_deadline_ends_the_wait_with_the_mutex_held);
 	RUN(cancel_ends_the_wait_with_the_mutex_held);

@@ -354,8 +354,8 @@ static void *fake_main(void *arg)
 	return NULL;
 }
 
-int uk_thread_create(uk_thread **out, const uk_attr *a UNUSED, void *(*fn)(void *),
-		     void *arg)
+int uk_thread_create(uk_thread **out, const uk_thread_attr *a UNUSED,
+		     void *(*fn)(void *), void *arg)
 {
 	struct fake *f = fake_new(THREAD_USER);
 	pthread_attr_t attr;
@@ -420,7 +420,7 @@ int uk_thread_cancel(uk_thread *t)
 	return 0;
 }
 
-int uk_thread_cancelled(void)
+int uk_thread_is_cancelled(void)
 {
 	return load_relaxed(&thread_foreign()->asked);
 }

@@ -66,6 +66,16 @@ static void wake_wakes_as_many_as_asked(void)
 	}
 }
 
+static int requeue(const uint32_t *from, int wake, int move, const uint32_t *to)
+{
+	int r;
+
+	rt_enter();
+	r = futex_requeue(from, wake, move, to, NULL);
+	rt_exit();
+	return r;
+}
+
 static void requeue_wakes_and_moves_as_many_as_asked(void)
 {
 	struct crew crew;
@@ -73,14 +83,14 @@ static void requeue_wakes_and_moves_as_many_as_asked(void)
 	SET(&word, 0);
 	crew_start(&crew, 8, MIXED, wait_here);
 	EVENTUALLY(queued(&word) == 8);
-	CHECK_EQ(uk_futex_requeue(&word, 1, 4, &other), 5);
+	CHECK_EQ(requeue(&word, 1, 4, &other), 5);
 	EVENTUALLY(GET(&waiting) == 7);
 	CHECK_EQ(queued(&word), 3);
 	CHECK_EQ(queued(&other), 4);
-	CHECK_EQ(uk_futex_requeue(&other, 0, 1, &word),
+	CHECK_EQ(requeue(&other, 0, 1, &word),
 		 1); /* and back, with the locks in the other order */
 	CHECK_EQ(queued(&word), 4);
-	CHECK_EQ(uk_futex_requeue(&word, 0, 9, &word), 0); /* to itself: no effect */
+	CHECK_EQ(requeue(&word, 0, 9, &word), 0); /* to itself: no effect */
 	CHECK_EQ(uk_futex_wake(&word, 8), 4);
 	CHECK_EQ(uk_futex_wake(&other, 8), 3);
 	crew_join(&crew);
@@ -117,7 +127,7 @@ static void a_requeued_waiter_can_still_leave(void)
 		ms *= 2;
 		CHECK_EQ(uk_thread_create(&t, NULL, wait_for_ms, (void *)ms), 0);
 		uk_sleep(UK_MS);
-		moved = uk_futex_requeue(&word, 0, 1, &other);
+		moved = requeue(&word, 0, 1, &other);
 		CHECK_EQ(uk_thread_join(t, &ret), 0);
 		CHECK_EQ((intptr_t)ret, -ETIMEDOUT);
 		CHECK_EQ(queued(&other), 0);
@@ -125,7 +135,7 @@ static void a_requeued_waiter_can_still_leave(void)
 	} while (!moved);
 	CHECK_EQ(uk_thread_create(&t, NULL, wait_for_ms, (void *)(intptr_t)1000000), 0);
 	EVENTUALLY(queued(&word) == 1);
-	CHECK_EQ(uk_futex_requeue(&word, 0, 1, &other), 1);
+	CHECK_EQ(requeue(&word, 0, 1, &other), 1);
 	CHECK_EQ(uk_thread_cancel(t), 0);
 	CHECK_EQ(uk_thread_join(t, &ret), 0);
 	CHECK_EQ((intptr_t)ret, -ECANCELED);
@@ -293,7 +303,7 @@ static void waking_or_moving_one_waiter_does_not_read_the_last_node(void)
 		push_stranger(far, strange);
 		CHECK_EQ(mprotect(far, 4096, PROT_NONE), 0);
 		if (moved)
-			CHECK_EQ(uk_futex_requeue(mine, 0, 1, &other), 1);
+			CHECK_EQ(requeue(mine, 0, 1, &other), 1);
 		else
 			CHECK_EQ(uk_futex_wake(mine, 1), 1);
 		CHECK_EQ(mprotect(far, 4096, PROT_READ | PROT_WRITE), 0);
@@ -329,7 +339,7 @@ static void a_waiter_is_found_without_reading_the_nodes_of_other_parts(void)
 	EVENTUALLY(queued(&word) == 3);
 	CHECK_EQ(mprotect(pages, CROWD * APART, PROT_NONE), 0);
 	CHECK_EQ(uk_futex_wake(&word, 2), 2);
-	CHECK_EQ(uk_futex_requeue(&word, 0, 1, &other), 1);
+	CHECK_EQ(requeue(&word, 0, 1, &other), 1);
 	CHECK_EQ(mprotect(pages, CROWD * APART, PROT_READ | PROT_WRITE), 0);
 	CHECK_EQ(uk_futex_wake(&other, 1), 1);
 	crew_join(&crew);

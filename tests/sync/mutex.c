@@ -67,7 +67,7 @@ static void *lock_to_be_cancelled(void *arg)
 {
 	CHECK_EQ(uk_mutex_lock(arg), -ECANCELED);
 	CHECK_EQ(uk_mutex_lock(arg), -ECANCELED); /* each later one, too */
-	CHECK_EQ(uk_thread_cancelled(), 1);
+	CHECK_EQ(uk_thread_is_cancelled(), 1);
 	CHECK_EQ(uk_thread_cancel_clear(), 1);
 	CHECK_EQ(uk_mutex_lock(&m2), 0);
 	CHECK_EQ(uk_mutex_unlock(&m2), 0);

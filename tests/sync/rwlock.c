@@ -282,6 +282,7 @@ static void neither_side_starves(void)
 int main(void)
 {
 	bed_init();
+	uk_rwlock_init(&l); /* the same as zero */
 	RUN(locks_and_their_errors);
 	RUN(deadlines_leave_nothing_behind);
 	RUN(cancel_ends_both_kinds_of_wait);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk_select_until: ready cases, waits, fairness, and transfers between selects that
+/* uk_chan_select: ready cases, waits, fairness, and transfers between selects that
  * lose nothing. */
 #include "bed.h"
 
@@ -18,28 +18,30 @@ static void unmake(void)
 		uk_chan_destroy(c[i]);
 }
 
-static uk_select recv_case(uk_chan *ch, long *v)
+static uk_chan_case recv_case(uk_chan *ch, long *v)
 {
-	return (uk_select){ .chan = ch, .op = UK_SELECT_RECV, .elem = v, .result = 77 };
+	return (
+	    uk_chan_case){ .chan = ch, .op = UK_CHAN_RECV, .elem = v, .result = 77 };
 }
 
-static uk_select send_case(uk_chan *ch, long *v)
+static uk_chan_case send_case(uk_chan *ch, long *v)
 {
-	return (uk_select){ .chan = ch, .op = UK_SELECT_SEND, .elem = v, .result = 77 };
+	return (
+	    uk_chan_case){ .chan = ch, .op = UK_CHAN_SEND, .elem = v, .result = 77 };
 }
 
 static void without_a_ready_case_the_deadline_ends_it(void)
 {
 	long v = 0;
-	uk_select k[3] = { recv_case(NULL, &v) };
+	uk_chan_case k[3] = { recv_case(NULL, &v) };
 
 	make(1);
 	k[1] = recv_case(c[1], &v);
 	k[2] = recv_case(c[2], &v);
-	CHECK_EQ(uk_select_until(k, 3, 0), -EAGAIN);
-	CHECK_EQ(uk_select_until(k, 3, uk_after(2 * UK_MS)), -ETIMEDOUT);
-	CHECK_EQ(uk_select_until(k, 0, 0), -EAGAIN);
-	CHECK_EQ(uk_select_until(k, 1, uk_after(UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(uk_chan_select(k, 3, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_chan_select(k, 3, uk_after(2 * UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(uk_chan_select(k, 0, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_chan_select(k, 1, uk_after(UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(k[1].result, 77);
 	/* no node was left in the queue: the send goes into the ring */
 	CHECK_EQ(uk_chan_trysend(c[1], &v), 0);
@@ -50,21 +52,21 @@ static void without_a_ready_case_the_deadline_ends_it(void)
 static void a_ready_case_is_done_and_reported(void)
 {
 	long v = 0, w = 9;
-	uk_select k[3];
+	uk_chan_case k[3];
 
 	make(1);
 	k[0] = recv_case(c[0], &v);
 	k[1] = recv_case(c[1], &v);
 	k[2] = send_case(c[2], &w);
-	CHECK_EQ(uk_select_until(k, 3, UK_FOREVER), 2);
+	CHECK_EQ(uk_chan_select(k, 3, UK_FOREVER), 2);
 	CHECK_EQ(k[2].result, 0);
 	CHECK_EQ(uk_chan_len(c[2]), 1);
-	CHECK_EQ(uk_select_until(k, 3, 0), -EAGAIN); /* the ring is full now */
+	CHECK_EQ(uk_chan_select(k, 3, 0), -ETIMEDOUT); /* the ring is full now */
 	CHECK_EQ(uk_chan_send(c[1], &w), 0);
-	CHECK_EQ(uk_select_until(k, 3, UK_FOREVER), 1);
+	CHECK_EQ(uk_chan_select(k, 3, UK_FOREVER), 1);
 	CHECK_EQ(v, 9);
 	CHECK_EQ(uk_chan_close(c[0]), 0);
-	CHECK_EQ(uk_select_until(k, 3, UK_FOREVER), 0);
+	CHECK_EQ(uk_chan_select(k, 3, UK_FOREVER), 0);
 	CHECK_EQ(k[0].result, -EPIPE);
 	unmake();
 }
@@ -72,7 +74,7 @@ static void a_ready_case_is_done_and_reported(void)
 static void ready_cases_are_chosen_fairly(void)
 {
 	long v = 0, count[N] = { 0 };
-	uk_select k[N];
+	uk_chan_case k[N];
 
 	make(1);
 	for (int i = 0; i < N; i++) {
@@ -81,7 +83,7 @@ static void ready_cases_are_chosen_fairly(void)
 	}
 	k[2].chan = NULL; /* a gap must not favour the case beside it */
 	for (int n = 0; n < 9000; n++) {
-		int i = uk_select_until(k, N, 0);
+		int i = uk_chan_select(k, N, 0);
 
 		CHECK(i == 0 || i == 1 || i == 3);
 		count[i]++;
@@ -97,11 +99,11 @@ static int result;
 static void *select_all(void *arg)
 {
 	long v = 0;
-	uk_select k[N];
+	uk_chan_case k[N];
 
 	for (int i = 0; i < N; i++)
 		k[i] = recv_case(c[i], &v);
-	result = uk_select_until(k, N, UK_FOREVER);
+	result = uk_chan_select(k, N, UK_FOREVER);
 	if (result >= 0 && k[result].result == 0)
 		*(long *)arg = v;
 	return NULL;
@@ -154,12 +156,12 @@ static void close_and_cancel_end_a_select(void)
 static void a_select_does_not_match_its_own_cases(void)
 {
 	long v = 1, w = 2;
-	uk_select k[2];
+	uk_chan_case k[2];
 
 	make(0);
 	k[0] = recv_case(c[0], &v);
 	k[1] = send_case(c[0], &w);
-	CHECK_EQ(uk_select_until(k, 2, uk_after(2 * UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(uk_chan_select(k, 2, uk_after(2 * UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(uk_chan_tryrecv(c[0], &v), -EAGAIN);
 	unmake();
 }
@@ -167,16 +169,16 @@ static void a_select_does_not_match_its_own_cases(void)
 static void many_cases_use_the_heap(void)
 {
 	static uk_chan *many[100];
-	uk_select k[100];
+	uk_chan_case k[100];
 	long v = 0, w = 5;
 
 	for (int i = 0; i < 100; i++) {
 		CHECK_EQ(uk_chan_create(&many[i], sizeof(long), 1), 0);
 		k[i] = recv_case(many[i], &v);
 	}
-	CHECK_EQ(uk_select_until(k, 100, uk_after(UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(uk_chan_select(k, 100, uk_after(UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(uk_chan_send(many[73], &w), 0);
-	CHECK_EQ(uk_select_until(k, 100, UK_FOREVER), 73);
+	CHECK_EQ(uk_chan_select(k, 100, UK_FOREVER), 73);
 	CHECK_EQ(v, 5);
 	for (int i = 0; i < 100; i++)
 		uk_chan_destroy(many[i]);
@@ -194,7 +196,7 @@ static int select_any(bool send, long *v, struct rng *r)
 {
 	int i, rotation = (int)rnd(r, N);
 	long each[N];
-	uk_select k[N];
+	uk_chan_case k[N];
 
 	for (int n = 0; n < N; n++) {
 		int ch = (n + rotation) % N;
@@ -202,7 +204,7 @@ static int select_any(bool send, long *v, struct rng *r)
 		each[n] = *v;
 		k[n] = send ? send_case(c[ch], &each[n]) : recv_case(c[ch], &each[n]);
 	}
-	i = uk_select_until(k, N, tight ? uk_after(rnd(r, 40) * UK_US) : UK_FOREVER);
+	i = uk_chan_select(k, N, tight ? uk_after(rnd(r, 40) * UK_US) : UK_FOREVER);
 	if (i < 0)
 		return i;
 	CHECK(i < N);
@@ -277,13 +279,13 @@ static void send_or_receive(unsigned i, struct rng *r)
 	for (long n = 1;; n++) {
 		long v = 0, w = i * 100000 + n;
 		unsigned from = i ? 2 : N;
-		uk_select k[1 + N];
+		uk_chan_case k[1 + N];
 		int ret;
 
 		k[0] = send_case(c[rnd(r, N)], &w);
 		for (unsigned j = 0; j < from; j++)
 			k[1 + j] = recv_case(c[i ? rnd(r, N) : j], &v);
-		ret = uk_select_until(k, 1 + from, UK_FOREVER);
+		ret = uk_chan_select(k, 1 + from, UK_FOREVER);
 		CHECK(ret >= 0);
 		if (k[ret].result == -EPIPE) {
 			CHECK(GET(&closing));

@@ -104,7 +104,7 @@ static void take_a_permit(struct rng *r)
 static bool transfer(bool send, long *v, struct rng *r)
 {
 	uk_time d = some_deadline(r);
-	uk_select k[3];
+	uk_chan_case k[3];
 	int i;
 
 	if (rnd(r, 2)) {
@@ -114,9 +114,9 @@ static bool transfer(bool send, long *v, struct rng *r)
 				 : uk_chan_recv_until(c, v, d));
 	}
 	for (i = 0; i < 3; i++)
-		k[i] = (uk_select){ chans[i], send ? UK_SELECT_SEND : UK_SELECT_RECV, 1,
-				    v };
-	i = uk_select_until(k, 3, d);
+		k[i] = (uk_chan_case){ chans[i], send ? UK_CHAN_SEND : UK_CHAN_RECV, 1,
+				       v };
+	i = uk_chan_select(k, 3, d);
 	if (!fine(i))
 		return false;
 	CHECK_EQ(k[i].result, 0);

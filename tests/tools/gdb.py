@@ -50,7 +50,7 @@ def check(what, out, err):
             ("light-waiter", "parked on semaphore", "third_level"),
             ("pipe-reader", "parked on io fd", "reads_a_pipe"),
             ("mutex-waiter", "parked on mutex", "wants_the_mutex"),
-            ("suspended-one", "suspended", "suspends_itself"),
+            ("sleeper", "parked on sleep", "sleeps_for_ever"),
             ("hog", "running", "computes")]:
         line = row(out, name)
         if not re.search(r" \d+ " + state, line) or not line.endswith(function):
@@ -61,7 +61,7 @@ def check(what, out, err):
             ("light-waiter", ["third_level", "second_level", "waits_for_a_post"]),
             ("pipe-reader", ["uk_read", "reads_a_pipe", "thread_main"]),
             ("mutex-waiter", ["wait_park", "wants_the_mutex", "thread_main"]),
-            ("suspended-one", ["uk_thread_suspend", "suspends_itself", "thread_main"]),
+            ("sleeper", ["uk_sleep", "sleeps_for_ever", "thread_main"]),
             ("hog", ["computes", "thread_main"])]:
         got = frames(out, name)
         if not in_order(got, wanted):

@@ -16,7 +16,7 @@ static long counted;
 void *waits_for_a_post(void *arg);
 void *reads_a_pipe(void *arg);
 void *wants_the_mutex(void *arg);
-void *suspends_itself(void *arg);
+void *sleeps_for_ever(void *arg);
 void *computes(void *arg);
 int third_level(long secret);
 int second_level(long secret);
@@ -63,9 +63,9 @@ __attribute__((noinline)) void *wants_the_mutex(void *arg)
 	return arg;
 }
 
-__attribute__((noinline)) void *suspends_itself(void *arg)
+__attribute__((noinline)) void *sleeps_for_ever(void *arg)
 {
-	uk_thread_suspend(uk_thread_self());
+	uk_sleep(UK_FOREVER);
 	counted++;
 	return arg;
 }
@@ -79,7 +79,7 @@ __attribute__((noinline)) void *computes(void *arg)
 
 static void start(const char *name, void *(*fn)(void *), unsigned flags)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t;
 
 	a.name = name;
@@ -89,7 +89,7 @@ static void start(const char *name, void *(*fn)(void *), unsigned flags)
 
 static int still(const uk_thread_info *i, void *n)
 {
-	if (!strcmp(i->state, "parked") || !strcmp(i->state, "suspended"))
+	if (!strcmp(i->state, "parked"))
 		++*(int *)n;
 	return 0;
 }
@@ -102,12 +102,12 @@ int main(int argc, char **argv)
 	CHECK_EQ(pipe(pipe_fd), 0);
 	CHECK_EQ(uk_mutex_lock(&mutex), 0);
 	start("semaphore-waiter", waits_for_a_post, 0);
-	start("light-waiter", waits_for_a_post, UK_ATTR_LIGHT);
+	start("light-waiter", waits_for_a_post, UK_THREAD_LIGHT);
 	start("pipe-reader", reads_a_pipe, 0);
 	start("mutex-waiter", wants_the_mutex, 0);
-	start("suspended-one", suspends_itself, 0);
+	start("sleeper", sleeps_for_ever, 0);
 	start("hog", computes, 0);
-	while (uk_thread_each(still, &n) == 0 && n != 5) {
+	while (uk_thread_each(still, &n, sizeof(uk_thread_info)) == 0 && n != 5) {
 		n = 0;
 		uk_sleep(UK_MS);
 	}

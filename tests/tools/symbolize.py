@@ -44,7 +44,7 @@ def functions_and_lines_are_added(dump):
                            ("second_level", "third_level(secret + 1);"),
                            (r"first_level \(inlined\)", "second_level(secret + 1);"),
                            ("waits_for_a_post", "first_level(40);"),
-                           ("suspends_itself", "uk_thread_suspend(")]:
+                           ("sleeps_for_ever", "uk_sleep(")]:
         at = r"^      #\d+ 0x[0-9a-f]+ %s (\(%s\+0x[0-9a-f]+\) )?at .*gdb_target\.c:%d$" % (
             function, NAME, line_of(code))
         assert re.search(at, out, re.M), at

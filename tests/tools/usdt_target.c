@@ -48,7 +48,7 @@ static void *is_ready(void *arg)
 
 int main(void)
 {
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	uk_thread *t[2];
 
 	a.name = "ready-one";

@@ -35,7 +35,7 @@ static void *works(void *arg)
 int main(int argc, char **argv)
 {
 	uk_thread *t[100];
-	uk_attr a = UK_ATTR_INIT;
+	uk_thread_attr a = UK_THREAD_ATTR_INIT;
 	char c;
 	int r = uk_init();
 	if (r) return 3;
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	if (pipe(fd)) return 4;
 	for (int k = 0; k < 3; k++) {
 		for (int i = 0; i < 100; i++) {
-			a.flags = i % 2 ? UK_ATTR_LIGHT : 0;
+			a.flags = i % 2 ? UK_THREAD_LIGHT : 0;
 			if (uk_thread_create(&t[i], &a, works, NULL)) return 1;
 		}
 		for (int i = 0; i < 100; i++)

@@ -192,7 +192,7 @@ def out_of_descriptors_it_stops_without_spinning(t):
 def at_the_limit_of_threads_idle_ones_make_room(t):
     if t.mode == 'pth':
         raise Skip('the limit is one of user threads')
-    s = t.server('--timeout=idle=30', env={'UK_STACK_LIMIT': '12'})
+    s = t.server('--timeout=idle=30', env={'UK_THREAD_LIMIT': '12'})
     cs = []
     for i in range(40):
         c = s.conn()

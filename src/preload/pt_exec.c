@@ -9,7 +9,7 @@
 
 #include "base/at_load.h"
 #include "base/sys.h"
-#include "process/spawn.h"
+#include "preload/pt_spawn.h"
 #include "lifecycle/life.h"
 
 typedef int exec_fn(const char *, char *const[], char *const[]);

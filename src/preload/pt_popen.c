@@ -14,7 +14,7 @@
 #include "base/at_load.h"
 #include "base/lock.h"
 #include "base/sys.h"
-#include "process/spawn.h"
+#include "preload/pt_spawn.h"
 #include "sched/sched.h"
 
 struct piped {

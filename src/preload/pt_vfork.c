@@ -15,7 +15,7 @@
 
 #include "base/sys.h"
 #include "fd/known.h"
-#include "process/spawn.h"
+#include "preload/pt_spawn.h"
 #include "lifecycle/life.h"
 
 /* Called by the assembly. */

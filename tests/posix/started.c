@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that are started from user threads in every possible way. They inherit
- * main's signal mask, not a carrier's, and the mask that the thread itself has changed.
- * A child of vfork or _Fork cannot enter the runtime. */
+/* Programs that are started from threads in every possible way. They inherit main's
+ * signal mask, and what the thread itself has changed in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test.h"
-#include "uk/uk.h"
+#include "posix.h"
 
 static char self[300];    /* the path of this program */
 static char want[20];     /* the mask that a child is to have */
@@ -34,18 +32,7 @@ static void *call(void *fn)
 	return NULL;
 }
 
-static void in_user_thread(void (*fn)(void), unsigned flags)
-{
-	uk_attr a;
-	uk_thread *t;
-
-	uk_attr_init(&a);
-	a.flags |= flags;
-	CHECK_EQ(uk_thread_create(&t, &a, call, (void *)(uintptr_t)fn), 0);
-	CHECK_EQ(uk_thread_join(t, NULL), 0);
-}
-
-static void in_pthread(void (*fn)(void))
+static void in_thread(void (*fn)(void))
 {
 	pthread_t p;
 
@@ -196,13 +183,13 @@ static void exec_in_some_way(void)
 	CHECK(0); /* exec returned */
 }
 
-static void by_exec(unsigned flags)
+static void an_execed_program_has_mains_mask(void)
 {
 	for (how = 0; how < 9; how++) {
 		pid_t pid = fork();
 
 		if (!pid) {
-			in_user_thread(exec_in_some_way, flags);
+			in_thread(exec_in_some_way);
 			_exit(1);
 		}
 		exits_with_0(pid);
@@ -221,85 +208,12 @@ static void vfork_once(void)
 	}
 	CHECK_EQ(here, 1);
 	exits_with_0(pid);
-	CHECK_EQ(uk_sleep(0), 0); /* the runtime still works in the parent */
 }
 
 static void by_vfork(void)
 {
 	for (int i = 0; i < 3; i++)
 		vfork_once();
-}
-
-/* --- a child of vfork cannot enter the runtime --- */
-
-static void child_status(void (*fn)(void), int *status)
-{
-	pid_t pid = vfork();
-
-	if (!pid) {
-		fn();
-		_exit(0);
-	}
-	CHECK(pid > 0);
-	CHECK(waitpid(pid, status, 0) == pid);
-}
-
-static void sleeps(void)
-{
-	uk_sleep(UK_MS);
-}
-
-static void yields(void)
-{
-	uk_yield();
-}
-
-static void closes(void)
-{
-	uk_close(1000);
-}
-
-static void vfork_and_enter(void)
-{
-	int status;
-
-	child_status(sleeps, &status);
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	child_status(closes, &status);
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	child_status(yields, &status);
-	CHECK_EQ(status, 0);
-	for (int i = 0; i < 10; i++)
-		uk_yield();
-	CHECK_EQ(uk_sleep(UK_MS), 0);
-}
-
-static void a_child_of_vfork_cannot_enter(void)
-{
-	fprintf(stderr, "(two panics of child processes follow)\n");
-	in_user_thread(vfork_and_enter, 0);
-	fprintf(stderr, "(two more panics follow)\n");
-	in_pthread(vfork_and_enter);
-}
-
-static void Fork_and_enter(void)
-{
-	pid_t pid = _Fork();
-	int status;
-
-	if (!pid) {
-		uk_sleep(UK_MS);
-		_exit(0);
-	}
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	CHECK_EQ(uk_sleep(UK_MS), 0);
-}
-
-static void a_child_of_Fork_cannot_enter(void)
-{
-	fprintf(stderr, "(one panic of a child process follows)\n");
-	in_user_thread(Fork_and_enter, 0);
 }
 
 /* --- a mask that the thread has changed itself --- */
@@ -323,7 +237,7 @@ static void blocks_and_spawns(void)
 
 static void a_mask_changed_by_the_thread_is_inherited(void)
 {
-	in_user_thread(blocks_and_spawns, 0);
+	in_thread(blocks_and_spawns);
 }
 
 static void a_spawned_program_has_mains_mask(void)
@@ -334,17 +248,9 @@ static void a_spawned_program_has_mains_mask(void)
 				       by_vfork };
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		in_user_thread(ways[i], 0);
-		in_user_thread(ways[i], UK_ATTR_LIGHT);
-		in_pthread(ways[i]);
+		in_thread(ways[i]);
 		ways[i]();
 	}
-}
-
-static void an_execed_program_has_mains_mask(void)
-{
-	by_exec(0);
-	by_exec(UK_ATTR_LIGHT);
 }
 
 /* Many threads start programs while others fork. */
@@ -365,12 +271,12 @@ static void *starts_some(void *arg)
 
 static void many_threads_start_programs_at_once(void)
 {
-	uk_thread *t[8];
+	pthread_t t[8];
 
 	for (int i = 0; i < 8; i++)
-		CHECK_EQ(uk_thread_create(&t[i], NULL, starts_some, NULL), 0);
+		CHECK_EQ(pthread_create(&t[i], NULL, starts_some, NULL), 0);
 	for (int i = 0; i < 8; i++)
-		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+		CHECK_EQ(pthread_join(t[i], NULL), 0);
 }
 
 static void nothing(int sig)
@@ -387,8 +293,6 @@ int main(int argc, char **argv)
 		return mask_now() == strtoull(argv[2], NULL, 16) ? 0 : 1;
 	setenv("PATH", "/usr/bin:/bin", 1); /* only directories that every user may
 					     * read */
-	if (SANITIZED)
-		SKIP("a sanitizer replaces vfork, and its children print messages");
 	/* one signal that carriers block, and one that they do not */
 	sigemptyset(&set);
 	sigaddset(&set, SIGWINCH);
@@ -402,12 +306,9 @@ int main(int argc, char **argv)
 	child_argv[0] = self;
 	child_argv[1] = mode;
 	child_argv[2] = want;
-	CHECK_EQ(uk_init(), 0);
 	RUN(a_spawned_program_has_mains_mask);
 	RUN(an_execed_program_has_mains_mask);
 	RUN(a_mask_changed_by_the_thread_is_inherited);
-	RUN(a_child_of_vfork_cannot_enter);
-	RUN(a_child_of_Fork_cannot_enter);
 	RUN(many_threads_start_programs_at_once);
 	return 0;
 }

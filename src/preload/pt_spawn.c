@@ -14,27 +14,8 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "fd/known.h"
-#include "process/spawn.h"
+#include "preload/pt_spawn.h"
 #include "lifecycle/life.h"
-
-typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
-		     const posix_spawnattr_t *, char *const[], char *const[]);
-
-void spawn_set(sigset_t *set, uint64_t mask)
-{
-	sigemptyset(set);
-	memcpy(set, &mask, sizeof(mask));
-}
-
-bool spawn_mask(sigset_t *set)
-{
-	uint64_t mask;
-
-	if (!sched_child_mask(&mask))
-		return false;
-	spawn_set(set, mask);
-	return true;
-}
 
 uint64_t spawn_lock(struct lock *l)
 {
@@ -56,42 +37,6 @@ void *libc_next(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
-static int share_spawn(spawn_fn *next, pid_t *pid, const char *file,
-		       const posix_spawn_file_actions_t *actions,
-		       const posix_spawnattr_t *attr, char *const argv[],
-		       char *const envp[])
-{
-	int r;
-
-	fd_share_begin();
-	r = next(pid, file, actions, attr, argv, envp);
-	fd_share_end();
-	return r;
-}
-
-static int spawn(spawn_fn *next, pid_t *pid, const char *file,
-		 const posix_spawn_file_actions_t *actions,
-		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	posix_spawnattr_t own;
-	sigset_t mask;
-	short flags = 0;
-
-	if (!next)
-		return ENOSYS;
-	if (attr) {
-		own = *attr;
-		posix_spawnattr_getflags(&own, &flags);
-	} else {
-		posix_spawnattr_init(&own);
-	}
-	if (flags & POSIX_SPAWN_SETSIGMASK || !spawn_mask(&mask))
-		return share_spawn(next, pid, file, actions, attr, argv, envp);
-	posix_spawnattr_setsigmask(&own, &mask);
-	posix_spawnattr_setflags(&own, (short)(flags | POSIX_SPAWN_SETSIGMASK));
-	return share_spawn(next, pid, file, actions, &own, argv, envp);
-}
-
 #define NEXT(type, name)                                                               \
 	({                                                                             \
 		static type *next_;                                                    \
@@ -103,6 +48,13 @@ static int spawn(spawn_fn *next, pid_t *pid, const char *file,
 		}                                                                      \
 		fn_;                                                                   \
 	})
+
+static int spawn(spawn_fn *next, pid_t *pid, const char *file,
+		 const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	return next ? spawn_masked(next, pid, file, actions, attr, argv, envp) : ENOSYS;
+}
 
 LIBC_API int posix_spawn(pid_t *restrict pid, const char *restrict path,
 			 const posix_spawn_file_actions_t *restrict actions,
@@ -158,18 +110,6 @@ static void heed_keys(void)
 	spawn_unlock(&lock, signals);
 }
 
-long spawn_wait(pid_t pid, int *status, void (*undo)(void))
-{
-	long r;
-
-	if (hooks.spawn_wait)
-		return hooks.spawn_wait(pid, status, undo);
-	do
-		r = sys4(SYS_wait4, pid, status, 0, NULL);
-	while (r == -EINTR);
-	return MIN(r, 0);
-}
-
 static void nothing(void) {}
 
 static int run_shell(const char *command, const sigset_t *mask, const sigset_t *dfl,
@@ -187,7 +127,7 @@ static int run_shell(const char *command, const sigset_t *mask, const sigset_t *
 	posix_spawnattr_setsigmask(&attr, mask);
 	posix_spawnattr_setsigdefault(&attr, dfl);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	if (!next || share_spawn(next, &pid, _PATH_BSHELL, NULL, &attr, argv, environ))
+	if (!next || spawn_by(next, &pid, _PATH_BSHELL, NULL, &attr, argv, environ))
 		return status;
 	r = spawn_wait(pid, &status, undo);
 	if (r < 0) {
