@@ -23,11 +23,6 @@ import re
 import gdb
 from gdb.unwinder import Unwinder
 
-STATES = ["new", "ready", "running", "parked", "suspended", "exited"]
-WAITS = ["", "io", "sleep", "mutex", "condition", "rwlock", "semaphore", "barrier", "once",
-         "join", "futex", "channel", "select", "stack", "close"]
-FREE, USER, DISPATCHER, FOREIGN = range(4)
-PARKED, RUNNING, EXITED = 3, 2, 5
 FRAMES_BY_DEFAULT = 500  # with more threads `info uk-threads` does not show functions
 
 
@@ -43,36 +38,41 @@ def symbol(name):
                            % (name, e))
 
 
-def names_of(function, known):
-    """The library's own table of names, so that this file need not match its version."""
-    try:
-        table = gdb.parse_and_eval("%s::names" % function)
-        n = table.type.sizeof // table.type.target().sizeof
-        return [table[i].string() for i in range(n)]
-    except (gdb.error, gdb.MemoryError):
-        return known
+class Layout:
+    """What this file must know of the library: the library's own table (src/debug/layout.h)."""
+    NO_HOLDER, OWNER, ITSELF = range(3)
 
+    def __init__(self):
+        self.table = symbol("uk_layout")
+        self.states = self.names("states", "nstates")
+        self.waits = self.names("waits", "nwaits")
 
-def holder_of(what, address):
-    """The id of the thread that holds the object or is joined; None if there is none."""
-    try:
-        if what in ("mutex", "rwlock"):
-            address = int(gdb.parse_and_eval("((uk_%s *)%d)->owner" % (what, address)))
-        elif what == "pthread mutex":  # of the preload library; a robust mutex has libc's links there
-            kind = int(gdb.parse_and_eval("((int *)%d)[4]" % address))
-            address = 0 if kind & 16 else int(
-                gdb.parse_and_eval("((unsigned long *)%d)[3]" % address))
-        elif what != "join":
+    def names(self, array, count):
+        return [self.table[array][i].string() for i in range(self[count])]
+
+    def __getitem__(self, name):
+        return int(self.table[name])
+
+    def holder_of(self, wait, address):
+        """The id of the thread that holds the object or is joined; None if there is none."""
+        rule = self.table["holders"][wait]
+        how, bits = int(rule["how"]), int(rule["bits"])
+        try:
+            if how == self.NO_HOLDER or bits & int(gdb.parse_and_eval(
+                    "*(unsigned *)%d" % (address + int(rule["unless"])))):
+                return None
+            if how == self.OWNER:
+                address = word(address + int(rule["owner"]))
+            return int(gdb.parse_and_eval("((struct uk_thread *)%d)->id" % address)) \
+                if address else None
+        except (gdb.error, gdb.MemoryError):
             return None
-        return int(gdb.parse_and_eval("((struct uk_thread *)%d)->id" % address)) \
-            if address else None
-    except (gdb.error, gdb.MemoryError):
-        return None
 
 
 class Thread:
-    def __init__(self, value, carriers):
+    def __init__(self, value, carriers, layout):
         self.value = value
+        self.layout = layout
         self.address = int(value.address)
         self.id = int(value["id"])
         self.kind = int(value["kind"])
@@ -89,32 +89,37 @@ class Thread:
         if int(value["ext"]):
             self.name = value["ext"]["name"].string(errors="replace")
 
-    def describe(self, states, waits):
-        text = "running" if self.tid else states[self.state]
-        if self.kind == FOREIGN:
-            text = "parked" if self.state == PARKED else "kernel thread"
-        if self.state == PARKED and not self.tid:
-            text += " on " + waits[self.wait]
+    def is_user(self):
+        return self.kind == self.layout["kind_user"]
+
+    def describe(self):
+        parked = self.state == self.layout["state_parked"]
+        text = "running" if self.tid else self.layout.states[self.state]
+        if not self.is_user():
+            text = "parked" if parked else "kernel thread"
+        if parked and not self.tid:
+            text += " on " + self.layout.waits[self.wait]
             if self.fd >= 0:
                 text += " fd %d" % self.fd
             if self.object:
                 text += " %#x" % self.object
-                holder = holder_of(waits[self.wait], self.object)
+                holder = self.layout.holder_of(self.wait, self.object)
                 if holder:
                     text += " held by %d" % holder
         return text
 
     def context(self):
         """The registers of a thread that is not running, or None."""
-        if self.kind != USER or self.tid or self.state == EXITED or not self.sp:
+        if not self.is_user() or self.tid or not self.sp \
+                or self.state == self.layout["state_exited"]:
             return None
         arch = gdb.selected_inferior().architecture().name()
         if not arch.startswith("i386:x86-64"):
             raise gdb.GdbError("contexts of %s are not supported" % arch)
         # as in arch_context_regs(); the caller has saved the other live registers
-        regs = {"rbp": word(self.sp + 8), "rip": word(self.sp + 16)}
-        fresh = regs["rip"] == int(symbol("(unsigned long)&arch_entry"))
-        regs["rsp"] = self.sp + 24 + (0 if fresh else 128)
+        regs = {"rbp": word(self.sp + self.layout["frame_fp"]),
+                "rip": word(self.sp + self.layout["frame_ip"]),
+                "rsp": self.sp + self.layout["frame_size"]}
         if not regs["rip"]:
             raise gdb.GdbError("its stack is not in this core file: generate-core-file omits "
                                "mappings with lazy guards (run with UK_DEBUG=guard=mprotect)")
@@ -129,13 +134,14 @@ def all_threads():
     while int(c):
         carriers[int(c["current"])] = int(c["tid"])
         c = c["next_all"]
-    found, chunk = [], int(slab["chunks"])
+    found, chunk, layout = [], int(slab["chunks"]), Layout()
+    shown = layout["kind_user"], layout["kind_foreign"]
     while chunk:
         k = gdb.Value(chunk).cast(chunk_type.pointer()).dereference()
         for off in range(0, int(k["used"]), size):
             t = gdb.Value(chunk + first + off).cast(pointer).dereference()
-            if int(t["kind"]) in (USER, FOREIGN):
-                found.append(Thread(t, carriers))
+            if int(t["kind"]) in shown:
+                found.append(Thread(t, carriers, layout))
         chunk = int(k["next"])
     return sorted(found, key=lambda t: t.id)
 
@@ -270,8 +276,6 @@ class InfoThreads(gdb.Command):
         super().__init__("info uk-threads", gdb.COMMAND_STATUS)
 
     def invoke(self, arg, from_tty):
-        states = names_of("thread_state_name", STATES)
-        waits = names_of("thread_wait_name", WAITS)
         threads = all_threads()
         functions = len(threads) <= FRAMES_BY_DEFAULT
         now = latest(threads)
@@ -279,15 +283,15 @@ class InfoThreads(gdb.Command):
             "Id", "Name", "Vp", "Kernel", "For ms", "State", "Function" if functions else ""))
         shown = 0
         for t in threads:
-            text = t.describe(states, waits)
+            text = t.describe()
             if arg and not re.search(arg, t.name + " " + text):
                 continue
             shown += 1
-            name = '"%s"' % t.name + (" light" if t.light and t.kind == USER else "")
+            name = '"%s"' % t.name + (" light" if t.light and t.is_user() else "")
             print("%8d %-16s %-4s %-8s %9d %-32s %s" % (
                 t.id, name, "-" if t.vp is None else t.vp, t.tid or "-",
                 (now - t.since) // 1000000, text,
-                where(t) if functions and t.kind == USER else ""))
+                where(t) if functions and t.is_user() else ""))
         print("%d of %d threads" % (shown, len(threads)))
 
 
@@ -302,14 +306,12 @@ class UkThread(gdb.Command):
         if not words:
             raise gdb.GdbError("uk-thread ID|all [COMMAND]")
         threads = [t for t in all_threads()
-                   if words[0] == str(t.id) or words[0] == "all" and t.kind == USER]
+                   if words[0] == str(t.id) or words[0] == "all" and t.is_user()]
         if not threads and words[0] != "all":
             raise gdb.GdbError("no thread " + words[0])
-        states = names_of("thread_state_name", STATES)
-        waits = names_of("thread_wait_name", WAITS)
         for t in threads:
             print('thread %d "%s"%s %s' % (t.id, t.name, " light" if t.light else "",
-                                           t.describe(states, waits)))
+                                           t.describe()))
             if len(words) > 1:
                 try:
                     self.run(t, words[1])

@@ -45,6 +45,16 @@ uint64_t arch_fp_env(void);
 struct arch_regs {
 	uintptr_t ip, sp, fp;
 };
+/* The same for readers in other processes: where a context has them, and its size. */
+#if defined(__x86_64__)
+#define ARCH_FRAME_FP 8
+#define ARCH_FRAME_IP 16
+#define ARCH_FRAME_SIZE 24
+#else
+#define ARCH_FRAME_FP 160
+#define ARCH_FRAME_IP 168
+#define ARCH_FRAME_SIZE 176
+#endif
 void arch_context_regs(void *sp, struct arch_regs *r);
 
 /* Calls fn(a, b, c) on the stack that ends at top. */

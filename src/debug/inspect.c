@@ -2,15 +2,12 @@
 /* inspect.c - what a thread does, seen from another thread that does not stop it. */
 #include "debug/inspect.h"
 
-#include <pthread.h>
 #include <sys/uio.h>
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "debug/layout.h"
 #include "sched/vp.h"
-#include "uk/sync.h"
-
-#define PTHREAD_MUTEX_ROBUST_KIND 16
 
 bool inspect_read(void *dst, const void *src, size_t n)
 {
@@ -20,45 +17,23 @@ bool inspect_read(void *dst, const void *src, size_t n)
 		    0UL) == (long)n;
 }
 
-/* A lock's owner field holds the descriptor's address. */
-static uint64_t id_of_owner(const uint64_t *owner)
+/* The object may be gone meanwhile. */
+static uint64_t holder_of(unsigned wkind, const void *obj)
 {
-	const struct uk_thread *t;
-	uint64_t id = 0, addr = 0;
+	const struct layout_holder *h = &uk_layout.holders[wkind];
+	const struct uk_thread *t = obj;
+	const char *o = obj;
+	uint64_t id = 0;
+	uint32_t bits = 0;
 
-	if (!inspect_read(&addr, owner, sizeof(addr)) || !addr)
+	if (wkind >= WAIT_KINDS || h->how == LAYOUT_NO_HOLDER)
 		return 0;
-	t = (const struct uk_thread *)(uintptr_t)addr;
-	return inspect_read(&id, &t->id, sizeof(id)) ? id : 0;
-}
-
-/* A mutex of the preload library, in libc's object: the owner is where libc links
- * robust mutexes. */
-static uint64_t holder_of_pthread(const pthread_mutex_t *m)
-{
-	int kind = 0;
-
-	if (!inspect_read(&kind, &m->__data.__kind, sizeof(kind)) ||
-	    kind & PTHREAD_MUTEX_ROBUST_KIND)
+	if (h->bits &&
+	    (!inspect_read(&bits, o + h->unless, sizeof(bits)) || bits & h->bits))
 		return 0;
-	return id_of_owner((const uint64_t *)(const void *)&m->__data.__list);
-}
-
-static uint64_t holder_of(const struct uk_thread *t, const void *obj)
-{
-	switch ((enum wait_kind)t->wkind) {
-	case WAIT_MUTEX:
-		return id_of_owner(&((const uk_mutex *)obj)->owner);
-	case WAIT_PTHREAD_MUTEX:
-		return holder_of_pthread(obj);
-	case WAIT_RWLOCK:
-		return id_of_owner(&((const uk_rwlock *)obj)->owner);
-	case WAIT_JOIN:
-		return ((const struct uk_thread *)obj)
-		    ->id; /* descriptors are never unmapped */
-	default:
+	if (h->how == LAYOUT_OWNER && !inspect_read(&t, o + h->owner, sizeof(t)))
 		return 0;
-	}
+	return t && inspect_read(&id, &t->id, sizeof(id)) ? id : 0;
 }
 
 bool inspect_thread(const struct uk_thread *t, uk_thread_info *i)
@@ -81,7 +56,7 @@ bool inspect_thread(const struct uk_thread *t, uk_thread_info *i)
 		i->object = load_relaxed(&t->wobj);
 		i->fd = load_relaxed(&t->wfd);
 		if (i->object)
-			i->holder = holder_of(t, i->object);
+			i->holder = holder_of(load_relaxed(&t->wkind), i->object);
 	}
 	i->vp = vp ? vp->id : 0;
 	i->since = load_relaxed(&t->since);

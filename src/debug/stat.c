@@ -9,55 +9,40 @@
 #include <string.h>
 
 #include "debug/inspect.h"
-#include "base/sys.h"
+#include "debug/layout.h"
 #include "sched/vp.h"
+
+/* All values are 64 bits. */
+static void add(uk_stats *s, size_t to, const void *base, size_t from)
+{
+	*(uint64_t *)(void *)((char *)s + to) +=
+	    load_relaxed((const uint64_t *)(const void *)((const char *)base + from));
+}
 
 static void add_vp(uk_stats *s, const struct uk_vp *vp)
 {
-	const struct vp_count *c = &vp->count;
-	const struct reactor_count *r = &vp->reactor.count;
-
-#define ADD(f) s->f += load_relaxed(&c->f)
-	ADD(switches);
-	ADD(yields);
-	ADD(parks);
-	ADD(readies);
-	ADD(creates);
-	ADD(exits);
-	ADD(steals);
-	ADD(inbox);
-	ADD(io_inline);
-	ADD(io_parked);
-	ADD(io_cancels);
-	ADD(timers);
-	ADD(timer_fires);
-	ADD(handoffs_mark);
-	ADD(returns);
-	ADD(kicks);
-	ADD(syscalls);
-#undef ADD
-	s->syscalls += load_relaxed(&r->syscalls);
-	s->polls += load_relaxed(&r->polls);
-	s->waits += load_relaxed(&r->waits);
-	s->sqes += load_relaxed(&r->sqes);
-	s->cqes += load_relaxed(&r->cqes);
-	s->handoffs += load_relaxed(&vp->handoffs) + load_relaxed(&c->handoffs_mark);
-	s->handoffs_hog += load_relaxed(&vp->handoffs_hog);
-	s->takes += load_relaxed(&vp->takes);
-	s->stalls += load_relaxed(&vp->stalls);
-	s->stack_maps += load_relaxed(&vp->stacks.maps);
-	s->stack_reuses += load_relaxed(&vp->stacks.reuses);
+	for (unsigned i = 0; i < uk_layout.nsums; i++)
+		add(s, uk_layout.sums[i].stat, vp, uk_layout.sums[i].vp);
 	s->ready += runq_len(&vp->rq) + (load_relaxed(&vp->rq.lifo) != NULL);
 }
 
 static void add_foreign(uk_stats *s)
 {
-	const struct vp_count *c = sched_foreign_count();
+	for (unsigned i = 0; i < uk_layout.nsums; i++)
+		if (uk_layout.sums[i].foreign)
+			add(s, uk_layout.sums[i].stat, &sched_foreign_count,
+			    uk_layout.sums[i].foreign - 1u);
+}
 
-	s->creates += load_relaxed(&c->creates);
-	s->readies += load_relaxed(&c->readies);
-	s->io_inline += load_relaxed(&c->io_inline);
-	s->syscalls += load_relaxed(&c->syscalls);
+static void add_values(uk_stats *s)
+{
+	for (unsigned i = 0; i < uk_layout.nvalues; i++) {
+		const struct layout_value *v = &uk_layout.values[i];
+
+		*(uint64_t *)(void *)((char *)s + v->stat) =
+		    v->size == sizeof(uint64_t) ? load_relaxed((const uint64_t *)v->at)
+						: load_relaxed((const uint32_t *)v->at);
+	}
 }
 
 static void sum_up(uk_stats *s)
@@ -69,14 +54,8 @@ static void sum_up(uk_stats *s)
 	for (uint32_t i = 0; i < n; i++)
 		add_vp(s, vp_all[i]);
 	add_foreign(s);
-	s->spares_made = load_relaxed(&spares_made);
-	s->monitor_wakes = load_relaxed(&monitor_passes);
-	s->spotted = load_relaxed(&monitor_events);
+	add_values(s);
 	s->threads = s->creates - s->exits;
-	s->vps = n;
-	s->carriers = load_relaxed(&carriers_count);
-	s->spares = load_relaxed(&spares_count);
-	s->stacks = stack_mapped();
 }
 
 /* Copies what fits into the caller's structure; what it has beyond ours is 0. */

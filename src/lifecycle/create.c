@@ -204,7 +204,7 @@ static int create(uk_thread **out, const uk_thread_attr *a, const struct birth *
 	else
 		/* several threads write it, and the number of live threads is computed
 		 * from it */
-		fetch_add_relaxed(&sched_foreign_count()->creates, 1);
+		fetch_add_relaxed(&sched_foreign_count.creates, 1);
 	if (out)
 		*out = t;
 	if (b)

@@ -390,14 +390,10 @@ int64_t sched_clock_coarse(const struct uk_thread *t)
 	return t->kind == THREAD_USER ? t->carrier->vp->clock : sys_now();
 }
 
-static struct vp_count foreign_count;
+struct vp_count sched_foreign_count;
 
 struct vp_count *sched_count(struct uk_thread *t)
 {
-	return t->kind == THREAD_FOREIGN ? &foreign_count : &t->carrier->vp->count;
-}
-
-struct vp_count *sched_foreign_count(void)
-{
-	return &foreign_count;
+	return t->kind == THREAD_FOREIGN ? &sched_foreign_count
+					 : &t->carrier->vp->count;
 }

@@ -244,13 +244,13 @@ bool rt_defer_wake(void);
  * exact counts are added atomically there. */
 #define COUNT(t, field) bump(&sched_count(t)->field, 1)
 struct vp_count *sched_count(struct uk_thread *t);
-struct vp_count *sched_foreign_count(void);
 
 struct vp_count {
 	uint64_t switches, yields, parks, readies, creates, exits, steals, inbox, kicks,
 	    io_inline, io_parked, io_cancels, timers, timer_fires, handoffs_mark,
 	    returns, syscalls;
 };
+extern struct vp_count sched_foreign_count;
 
 /* `calls` I/O calls have ended without parking; no lock is held. A thread that makes
  * only such calls never switches, and no monitor can take its vp away, so after some

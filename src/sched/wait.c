@@ -209,7 +209,7 @@ INLINE void wake(struct uk_thread *t, bool next)
 
 	if (unlikely(!vp)) {
 		/* several threads write it */
-		fetch_add_relaxed(&sched_foreign_count()->readies, 1);
+		fetch_add_relaxed(&sched_foreign_count.readies, 1);
 		queue_anywhere(t);
 	} else if (likely(me->kind == THREAD_USER)) {
 		wake_user(vp, t);

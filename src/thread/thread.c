@@ -199,28 +199,30 @@ void thread_run_cleanups(struct uk_thread *t)
 	keys_run_destructors(t);
 }
 
+const char *const thread_wait_names[WAIT_KINDS] = {
+	[WAIT_NONE] = "",          [WAIT_IO] = "io",
+	[WAIT_SLEEP] = "sleep",    [WAIT_MUTEX] = "mutex",
+	[WAIT_COND] = "condition", [WAIT_RWLOCK] = "rwlock",
+	[WAIT_SEM] = "semaphore",  [WAIT_BARRIER] = "barrier",
+	[WAIT_ONCE] = "once",      [WAIT_JOIN] = "join",
+	[WAIT_FUTEX] = "futex",    [WAIT_CHAN] = "channel",
+	[WAIT_SELECT] = "select",  [WAIT_STACK] = "stack",
+	[WAIT_CLOSE] = "close",    [WAIT_PTHREAD_MUTEX] = "pthread mutex",
+};
+
+const char *const thread_state_names[T_STATES] = {
+	[T_NEW] = "new",       [T_READY] = "ready",         [T_RUNNING] = "running",
+	[T_PARKED] = "parked", [T_SUSPENDED] = "suspended", [T_EXITED] = "exited",
+};
+
 const char *thread_wait_name(unsigned k)
 {
-	static const char *const names[WAIT_KINDS] = {
-		[WAIT_NONE] = "",          [WAIT_IO] = "io",
-		[WAIT_SLEEP] = "sleep",    [WAIT_MUTEX] = "mutex",
-		[WAIT_COND] = "condition", [WAIT_RWLOCK] = "rwlock",
-		[WAIT_SEM] = "semaphore",  [WAIT_BARRIER] = "barrier",
-		[WAIT_ONCE] = "once",      [WAIT_JOIN] = "join",
-		[WAIT_FUTEX] = "futex",    [WAIT_CHAN] = "channel",
-		[WAIT_SELECT] = "select",  [WAIT_STACK] = "stack",
-		[WAIT_CLOSE] = "close",    [WAIT_PTHREAD_MUTEX] = "pthread mutex",
-	};
-
-	return k < WAIT_KINDS ? names[k] : "?";
+	return k < WAIT_KINDS ? thread_wait_names[k] : "?";
 }
 
 const char *thread_state_name(unsigned s)
 {
-	static const char *const names[] = { "new",    "ready",     "running",
-					     "parked", "suspended", "exited" };
-
-	return s < array_size(names) ? names[s] : "?";
+	return s < T_STATES ? thread_state_names[s] : "?";
 }
 
 const char *thread_name(const struct uk_thread *t)

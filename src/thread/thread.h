@@ -46,7 +46,8 @@
 
 enum thread_kind { THREAD_FREE, THREAD_USER, THREAD_DISPATCHER, THREAD_FOREIGN };
 
-/* For the dump; written by the code that makes the transition, read racily. */
+/* For the dump; written by the code that makes the transition, read racily. Text in
+ * thread_state_name(). */
 enum thread_state {
 	T_NEW,
 	T_READY,
@@ -54,6 +55,7 @@ enum thread_state {
 	T_PARKED,
 	T_SUSPENDED,
 	T_EXITED,
+	T_STATES
 };
 
 /* What a parked thread waits for; text in thread_wait_name(). */
@@ -84,9 +86,10 @@ enum wait_kind {
 #define W_FIRED 3u
 #define W_STATE(w) ((unsigned)((w)&0xff))
 #define W_REASON(w) ((unsigned)(((w) >> 8) & 0xff))
-#define W_TOKEN(w) ((w) >> 16)
+#define W_TOKEN_SHIFT 16
+#define W_TOKEN(w) ((w) >> W_TOKEN_SHIFT)
 #define W_MAKE(token, reason, state)                                                   \
-	(((uint64_t)(token) << 16) | ((reason) << 8) | (state))
+	(((uint64_t)(token) << W_TOKEN_SHIFT) | ((reason) << 8) | (state))
 
 /* reasons; 64 and up are free for the primitive that waits */
 #define WAKE_OK 0u
@@ -282,6 +285,8 @@ static inline struct carrier *thread_bound(const struct uk_thread *t)
 }
 void thread_run_cleanups(struct uk_thread *t); /* self; cleanups, then keys */
 void thread_free_ext(struct uk_thread *t);
+extern const char *const thread_wait_names[WAIT_KINDS],
+    *const thread_state_names[T_STATES];
 const char *thread_wait_name(unsigned wkind);
 const char *thread_state_name(unsigned state);
 const char *thread_name(const struct uk_thread *t); /* "" if none */

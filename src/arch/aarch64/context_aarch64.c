@@ -11,6 +11,10 @@ struct frame {
 	uint64_t d[8];
 	uintptr_t x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, fp, lr;
 };
+_Static_assert(offsetof(struct frame, fp) == ARCH_FRAME_FP &&
+		   offsetof(struct frame, lr) == ARCH_FRAME_IP &&
+		   sizeof(struct frame) == ARCH_FRAME_SIZE,
+	       "as arch.h says");
 
 uint64_t arch_fp_env(void)
 {

@@ -16,6 +16,10 @@ struct frame {
 	uint32_t x87cw;
 	uintptr_t rbp, ip;
 };
+_Static_assert(offsetof(struct frame, rbp) == ARCH_FRAME_FP &&
+		   offsetof(struct frame, ip) == ARCH_FRAME_IP &&
+		   sizeof(struct frame) == ARCH_FRAME_SIZE,
+	       "as arch.h says");
 
 /* What arch_entry pops. */
 struct entry {
