@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "apply.h"
-#include "out.h"
+#include "../out.h"
 #include "verify.h"
 
 __attribute__((format(printf, 2, 3))) static int fail(int status, const char *format,

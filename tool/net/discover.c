@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "out.h"
+#include "../out.h"
 #include "see.h"
 
 static void say_cpus(const struct machine *m)

@@ -25,7 +25,7 @@
 
 #include "../options.h"
 #include "commands.h"
-#include "out.h"
+#include "../out.h"
 #include "tree.h"
 
 static void usage(FILE *f)

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "out.h"
+#include "../out.h"
 
 struct counts {
 	unsigned long long irqs[CPU_SETSIZE], ipis[CPU_SETSIZE], net_rx[CPU_SETSIZE];

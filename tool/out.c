@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool out_json;
+bool out_json, out_compact;
 static int depth;
 static bool first;
 static char closes[16];
@@ -62,7 +62,8 @@ static void lead(const char *name)
 	}
 	if (!first)
 		printf(",");
-	printf("\n%*s", 2 * depth, "");
+	if (!out_compact)
+		printf("\n%*s", 2 * depth, "");
 	first = false;
 	if (name) {
 		quoted(name);
@@ -95,6 +96,8 @@ void out_close(void)
 	depth--;
 	if (out_json && first)
 		putchar(closes[depth]);
+	else if (out_json && out_compact)
+		putchar(closes[depth]);
 	else if (out_json)
 		printf("\n%*s%c", 2 * depth, "", closes[depth]);
 	first = false;
@@ -125,6 +128,14 @@ void out_item(const char *name, const char *value)
 		out_str(name, value);
 }
 
+void out_element(void)
+{
+	lead(NULL);
+	putchar('{');
+	first = true;
+	closes[depth++] = '}';
+}
+
 void out_str(const char *name, const char *value)
 {
 	lead(name);
@@ -132,6 +143,42 @@ void out_str(const char *name, const char *value)
 		quoted(value);
 	else
 		printf("%s\n", *value ? value : "(none)");
+}
+
+void out_real(const char *name, double value)
+{
+	lead(name);
+	printf("%.2f", value);
+}
+
+void out_null(const char *name)
+{
+	lead(name);
+	printf("null");
+}
+
+void out_address(const char *name, uint64_t value)
+{
+	if (!value) {
+		out_null(name);
+		return;
+	}
+	lead(name);
+	printf("\"%#llx\"", (unsigned long long)value);
+}
+
+void out_clean(char *s)
+{
+	for (size_t n; *s; s += n) {
+		n = utf8((const unsigned char *)s);
+		/* also the control characters beyond ASCII, U+0080 to U+009F */
+		if ((n < 2 && ((unsigned char)*s < ' ' || *s == 127)) || !n ||
+		    (n == 2 && (unsigned char)*s == 0xc2 &&
+		     (unsigned char)s[1] < 0xa0)) {
+			memset(s, '?', n ? n : 1);
+			n = n ? n : 1;
+		}
+	}
 }
 
 void out_num(const char *name, long value)
