@@ -5,7 +5,8 @@
 1. The line of a directory must allow every #include "DIRECTORY/..." in it.
 2. If an object of a directory needs a symbol that another directory defines, that directory
    must be allowed (nm over the objects of the build directory).
-3. apps/, tool/ and examples/ include <uk/...> only. (bench/micro measures single directories.)
+3. apps/, tool/ and examples/ include <uk/...> only. (bench/micro measures single directories;
+   tool/target.h includes src/debug/layout.h, which needs no other header, by its path.)
 4. src/LIBC lists the names outside of src that a directory uses. Names that a compiler or a C
    library inserts by itself do not count.
 5. Only the runtime's own table (base/libc.c) uses the names that the drop-in (src/preload)

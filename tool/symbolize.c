@@ -333,13 +333,24 @@ static int look_up_all(struct text *t)
 	return 0;
 }
 
+static struct text all; /* static, so that it is no leak at the end */
+
+static int complete(struct text *t)
+{
+	int status;
+
+	find_frames(t);
+	status = look_up_all(t);
+	print_text(t);
+	return fflush(stdout) || ferror(stdout) ? 1 : status;
+}
+
 int symbolize(int argc, char **argv)
 {
 	static const struct option longs[] = { WORD("help", 'h'),
 					       { NULL, 0, NULL, 0 } };
-	static struct text t; /* static, so that it is no leak at the end */
 	FILE *f = stdin;
-	int c, status;
+	int c;
 
 	optind = 0;
 	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
@@ -353,15 +364,18 @@ int symbolize(int argc, char **argv)
 	if (optind < argc)
 		f = fopen(argv[optind], "re");
 	if (f)
-		read_text(&t, f);
+		read_text(&all, f);
 	if (!f || ferror(f)) {
 		fprintf(stderr, "uk symbolize: %s: %s\n",
 			optind < argc ? argv[optind] : "standard input",
 			strerror(errno));
 		return 1;
 	}
-	find_frames(&t);
-	status = look_up_all(&t);
-	print_text(&t);
-	return fflush(stdout) || ferror(stdout) ? 1 : status;
+	return complete(&all);
+}
+
+int symbolize_stream(FILE *f)
+{
+	read_text(&all, f);
+	return complete(&all);
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """gdb commands for user threads, in a live process and in a core file.
 
-    info uk-threads              every thread: its state, what it waits for, where it is
-    uk-thread ID                 the same for one thread
-    uk-thread ID bt              its backtrace
-    uk-thread ID COMMAND         any other gdb command in its frames,
-                                 e.g. `uk-thread 7 frame function worker`
-    uk-thread all bt             the backtrace of every thread
+    info uthreads              every thread: its state, what it waits for, where it is
+    uthread ID                 the same for one thread
+    uthread ID bt              its backtrace
+    uthread ID COMMAND         any other gdb command in its frames,
+                               e.g. `uthread 7 frame function worker`
+    uthread all bt             the backtrace of every thread
 
     (gdb) source tool/uk-gdb.py
 
@@ -23,7 +23,7 @@ import re
 import gdb
 from gdb.unwinder import Unwinder
 
-FRAMES_BY_DEFAULT = 500  # with more threads `info uk-threads` does not show functions
+FRAMES_BY_DEFAULT = 500  # with more threads `info uthreads` does not show functions
 
 
 def word(address):
@@ -270,10 +270,10 @@ def where(thread):
 
 
 class InfoThreads(gdb.Command):
-    """List user threads: info uk-threads [PATTERN of the name or state]"""
+    """List user threads: info uthreads [PATTERN of the name or state]"""
 
     def __init__(self):
-        super().__init__("info uk-threads", gdb.COMMAND_STATUS)
+        super().__init__("info uthreads", gdb.COMMAND_STATUS)
 
     def invoke(self, arg, from_tty):
         threads = all_threads()
@@ -296,15 +296,15 @@ class InfoThreads(gdb.Command):
 
 
 class UkThread(gdb.Command):
-    """Look at a user thread: uk-thread ID|all [COMMAND...], e.g. uk-thread 7 bt"""
+    """Look at a user thread: uthread ID|all [COMMAND...], e.g. uthread 7 bt"""
 
     def __init__(self):
-        super().__init__("uk-thread", gdb.COMMAND_STACK)
+        super().__init__("uthread", gdb.COMMAND_STACK)
 
     def invoke(self, arg, from_tty):
         words = arg.split(None, 1)
         if not words:
-            raise gdb.GdbError("uk-thread ID|all [COMMAND]")
+            raise gdb.GdbError("uthread ID|all [COMMAND]")
         threads = [t for t in all_threads()
                    if words[0] == str(t.id) or words[0] == "all" and t.is_user()]
         if not threads and words[0] != "all":

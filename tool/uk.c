@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk.c - the tool `uk`. This file has `uk doctor`, which prints what this machine
  * offers the runtime. Each other command has a file of its own: run.c, symbolize.c,
- * net/net.c. */
+ * ps.c, top.c, net/net.c. */
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
 
 #include "net/net.h"
 #include "options.h"
+#include "ps.h"
 #include "run.h"
 #include "symbolize.h"
+#include "top.h"
 
 static void usage(FILE *f)
 {
@@ -17,6 +19,8 @@ static void usage(FILE *f)
 	    f,
 	    "usage: uk doctor       show what the runtime finds on this machine\n"
 	    "       uk run PROGRAM  run PROGRAM on user threads; uk run --help\n"
+	    "       uk ps PID       list the user threads of a running process\n"
+	    "       uk top PID      show what a running process does, live\n"
 	    "       uk symbolize    add functions, files and lines to a dump\n"
 	    "       uk net          let one CPU do the network's work; uk net --help\n"
 	    "       uk --version\n"
@@ -51,6 +55,10 @@ int main(int argc, char **argv)
 		return run(argc - optind, argv + optind);
 	if (optind < argc && !strcmp(argv[optind], "symbolize"))
 		return symbolize(argc - optind, argv + optind);
+	if (optind < argc && !strcmp(argv[optind], "ps"))
+		return ps(argc - optind, argv + optind);
+	if (optind < argc && !strcmp(argv[optind], "top"))
+		return top(argc - optind, argv + optind);
 	if (optind < argc && !strcmp(argv[optind], "net"))
 		return net(argc - optind, argv + optind);
 	if (optind == argc - 1 && !strcmp(argv[optind], "doctor")) {

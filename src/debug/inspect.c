@@ -20,13 +20,14 @@ bool inspect_read(void *dst, const void *src, size_t n)
 /* The object may be gone meanwhile. */
 static uint64_t holder_of(unsigned wkind, const void *obj)
 {
-	const struct layout_holder *h = &uk_layout.holders[wkind];
+	const struct layout_holder *h =
+	    &uk_layout.holders[wkind < WAIT_KINDS ? wkind : WAIT_NONE];
 	const struct uk_thread *t = obj;
 	const char *o = obj;
 	uint64_t id = 0;
 	uint32_t bits = 0;
 
-	if (wkind >= WAIT_KINDS || h->how == LAYOUT_NO_HOLDER)
+	if (h->how == LAYOUT_NO_HOLDER)
 		return 0;
 	if (h->bits &&
 	    (!inspect_read(&bits, o + h->unless, sizeof(bits)) || bits & h->bits))

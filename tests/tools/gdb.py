@@ -14,8 +14,8 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCRIPT = os.path.join(ROOT, "tool", "uk-gdb.py")
-COMMANDS = ["info uk-threads", "uk-thread all bt", "info uk-threads pipe-reader",
-            "uk-thread 999999 bt"]
+COMMANDS = ["info uthreads", "uthread all bt", "info uthreads pipe-reader",
+            "uthread 999999 bt"]
 
 
 def gdb(*args, commands):
@@ -73,7 +73,7 @@ def check(what, out, err):
     if "no thread 999999" not in err:
         bad.append("no error for a thread that does not exist")
     if "1 of 7 threads" not in out:
-        bad.append("info uk-threads ignores its pattern")
+        bad.append("info uthreads ignores its pattern")
     if bad:
         print(out, err, sep="\n")
         sys.exit("%s:\n  %s" % (what, "\n  ".join(bad)))
