@@ -28,13 +28,13 @@ lib_src := $(filter-out src/preload/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $
 web_src := $(wildcard apps/web/*.c)
 tool_src := $(wildcard tool/*.c tool/*/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
-so := $(OUT)/libukthreads.so.0
+so := $(OUT)/libukthreads.so.1
 
 all: $(OUT)/ukweb $(OUT)/uk
 .PHONY: all sources
 
 $(so): $(call obj,$(lib_src)) src/ukthreads.map
-	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,libukthreads.so.0 \
+	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,libukthreads.so.1 \
 		-Wl,--version-script,src/ukthreads.map -Wl,-z,defs -Wl,-z,now $(lib_libs)
 
 $(OUT)/ukweb: $(call obj,$(web_src)) $(so)

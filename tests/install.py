@@ -78,7 +78,7 @@ def check(what, cmd, says=None, **kw):
 
 def links(exe, is_shared):
     """Check whether exe needs the shared library."""
-    needs = "libukthreads.so.0" in run(["readelf", "-d", exe])[1]
+    needs = "libukthreads.so.1" in run(["readelf", "-d", exe])[1]
     if needs != is_shared:
         bad.append("%s: it %s the shared library" % (exe, "needs" if needs else "does not need"))
 
@@ -134,7 +134,7 @@ def with_sanitizers(tmp, prefix, lib):
               ["cc", "-fsanitize=" + flag, "-o", exe, os.path.join(tmp, "prog.c"),
                "-I" + os.path.join(prefix, "include"), "-L" + there, "-lukthreads"]) and \
             check("%s: runs" % name, [exe], "42 0.", env=env)
-        if os.path.join(there, "libukthreads.so.0") not in run(["ldd", exe], env=env)[1]:
+        if os.path.join(there, "libukthreads.so.1") not in run(["ldd", exe], env=env)[1]:
             bad.append("%s: the program does not load the library in %s" % (name, there))
 
 
@@ -160,7 +160,7 @@ def main():
         dest = os.path.join(tmp, "dest")
         code, out = run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet"],
                         env=dict(os.environ, DESTDIR=dest))
-        found = glob.glob(dest + "/**/libukthreads.so.0", recursive=True)
+        found = glob.glob(dest + "/**/libukthreads.so.1", recursive=True)
         if code or not found:
             print("meson install: %s\n%s" % (code, out))
             return 1
@@ -171,7 +171,7 @@ def main():
             exe = os.path.join(prefix, "bin", cmd[0])
             if os.path.exists(exe):
                 check("%s finds the library" % " ".join(cmd), [exe] + cmd[1:])
-                loaded = re.search(r"libukthreads.so.0 => (\S+)", run(["ldd", exe])[1])
+                loaded = re.search(r"libukthreads.so.1 => (\S+)", run(["ldd", exe])[1])
                 if not loaded or os.path.realpath(loaded.group(1)) != \
                         os.path.realpath(found[0]):
                     bad.append("%s: loads %s, not %s" % (exe, loaded and loaded.group(1), found[0]))

@@ -3,12 +3,12 @@
  *
  * A frame of a dump names its module (the program or a library) and an offset:
  *
- *   #0 0x7fd8c790b3ae uk_read (libukthreads.so.0+0xb3ae)
+ *   #0 0x7fd8c790b3ae uk_read (libukthreads.so.1+0xb3ae)
  *
  * A list at the end of the dump has the base of each module, which is the difference of
  * an address in memory and in the file, and its file:
  *
- *   module 0x7fd8c7900000 build-id 3fe29c... /usr/lib/libukthreads.so.0
+ *   module 0x7fd8c7900000 build-id 3fe29c... /usr/lib/libukthreads.so.1
  *
  * A text may contain the dumps of several processes, between other lines. The list of a
  * frame follows it. So this reads the whole text first, then runs addr2line(1) once for

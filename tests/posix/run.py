@@ -180,7 +180,7 @@ def options(tmp):
         check("--children no: children use kernel threads", r[:2] == (0, "kernel\n"), r)
     r = uk("--children", "no", PROBE, "thread")
     check("--children no: the program itself uses user threads", r[:2] == (0, "user\n"), r)
-    other = dict(ENV, LD_PRELOAD=os.path.join(BUILD, "src", "libukthreads.so.0"))
+    other = dict(ENV, LD_PRELOAD=os.path.join(BUILD, "src", "libukthreads.so.1"))
     r = uk("--children", "no", PROBE, "env", "LD_PRELOAD", env=other)
     check("other preloaded libraries stay", r[1].strip() == other["LD_PRELOAD"], r)
 
