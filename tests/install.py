@@ -177,7 +177,7 @@ def main():
                     bad.append("%s: loads %s, not %s" % (exe, loaded and loaded.group(1), found[0]))
         exe = os.path.join(prefix, "bin", "uk")
         check("uk run finds the drop-in", [exe, "run", "sh", "-c", "echo $LD_PRELOAD"],
-              os.path.join(os.path.realpath(lib), "libuk-posix.so"))
+              os.path.join(os.path.realpath(lib), "ukthreads", "libuk-posix.so"))
         with open(os.path.join(tmp, "prog.c"), "w") as f:
             f.write(PROGRAM)
         by_pkg_config(tmp, prefix, lib)

@@ -123,11 +123,12 @@ static int parse(struct options *o, int argc, char **argv)
 
 /* ---- the library ---- */
 
-/* Search beside this file, one directory up (a build directory), and in the prefix's
- * library directory (installed). */
+/* Search beside this file, one directory up (a build directory), and where it is
+ * installed: in a directory of its own, because no program links it. */
 static bool find_library(char path[PATH_MAX])
 {
-	static const char *const places[] = { "", "../", "../" UK_LIBDIR "/" };
+	static const char *const places[] = { "", "../",
+					      "../" UK_LIBDIR "/ukthreads/" };
 	char own[PATH_MAX], at[2 * PATH_MAX];
 
 	if (!realpath(own_file(), own))
