@@ -7,11 +7,13 @@
 #   make check-all      everything: also clang, the hostile build, glibc's own tests, the whole
 #                       JVM part: hours
 #   make test-programs  programs of other projects under uk run: an hour
-#   make nightly  check-all; the README's commands in bare roots of Debian and Ubuntu
-#                 (scripts/fresh, as root); the tests while all is stopped half of the time
-#                 (tests/stall.py); servers under load for 20 minutes each, natively and under
-#                 uk run (tests/posix/soak.py); the jars for publication: hours
+#   make nightly  check-all; the README's commands in bare roots of Debian and Ubuntu, and the
+#                 Debian packages there (scripts/fresh, as root); the tests while all is
+#                 stopped half of the time (tests/stall.py); servers under load for 20 minutes
+#                 each, natively and under uk run (tests/posix/soak.py); the jars for
+#                 publication: hours
 #   make doctor   print what this machine offers
+#   make deb      install missing packages, build the Debian packages into build-deb/
 #   make bench    list the benchmarks; bench/run NAME runs one
 #   make install  install the library, headers, tools and man pages (PREFIX=/usr/local, DESTDIR=)
 #   make clean    remove the build directories
@@ -25,7 +27,7 @@ SANITIZED ?= false
 BUILD := build
 RUN := build-run
 
-.PHONY: all run pico doctor test test-programs check check-all nightly bench install clean deps-run deps-pico deps-build deps-test deps-check deps-all deps-programs quick
+.PHONY: all run pico doctor test test-programs check check-all nightly deb bench install clean deps-run deps-pico deps-build deps-test deps-check deps-all deps-programs deps-deb quick
 
 all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -54,6 +56,9 @@ deps-check:
 
 deps-all:
 	@scripts/deps all
+
+deps-deb:
+	@scripts/deps deb
 
 deps-programs:
 	@scripts/deps programs
@@ -93,9 +98,13 @@ check-all: deps-all
 
 nightly: deps-all deps-programs
 	@rc=0; scripts/check all || rc=1; scripts/fresh || rc=1; \
+		scripts/fresh --deb || rc=1; \
 		tests/stall.py python3 tests/run.py --build $(BUILD) || rc=1; \
 		tests/posix/soak.py $(BUILD) || rc=1; \
 		mvn -q -B -f picothreads -P publish -DskipTests package || rc=1; exit $$rc
+
+deb: deps-deb
+	@scripts/deb
 
 bench:
 	@bench/run --list
