@@ -26,6 +26,7 @@
  * (fewer full buckets, but 489 ns a wake-up instead of 412 among 100,000 waiters).
  */
 #include <fcntl.h>
+#include <sys/auxv.h>
 
 #include "sync/futex.h"
 
@@ -452,6 +453,8 @@ void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_n
 #define PM_SWAP (1ull << 62)
 #define PM_PRESENT (1ull << 63)
 
+static bool loader_was_filtered; /* set at load */
+
 /* In a forked child, which is alone: what was last read of it, for parents() */
 static struct {
 	bool opened;
@@ -488,15 +491,22 @@ static bool done(const struct uk_thread *t)
 	return W_STATE(w) == W_FIRED && W_REASON(w) == WAKE_OK;
 }
 
+/* May a file be opened? A filter of the program's own may kill for it. One that was there
+ * before the program (a container's) has let the dynamic loader make the same calls. */
+static bool may_open(void)
+{
+	return loader_was_filtered || !sys_filtered();
+}
+
 static void pagemap_read(uint64_t page)
 {
 	long r;
 
 	if (!pagemap.opened)
-		pagemap.fd = sys_filtered() /* it may kill */
-				 ? -1
-				 : (int)sys4(SYS_openat, AT_FDCWD, "/proc/self/pagemap",
-					     O_RDONLY | O_CLOEXEC, 0);
+		pagemap.fd = may_open()
+				 ? (int)sys4(SYS_openat, AT_FDCWD, "/proc/self/pagemap",
+					     O_RDONLY | O_CLOEXEC, 0)
+				 : -1;
 	pagemap.opened = true;
 	pagemap.first = page;
 	pagemap.n = 0;
@@ -588,6 +598,7 @@ static void lost(struct uk_thread *t)
 AT_LOAD(fork_hook)
 {
 	hooks.wait_lost = lost;
+	loader_was_filtered = getauxval(AT_BASE) && sys_filtered();
 }
 
 int uk_futex_wait(const uint32_t *addr, uint32_t expected, uk_time deadline)

@@ -31,8 +31,8 @@ FILTERS = {
     "io_uring refused": {RINGS: errno.EPERM},
     "nothing new": {RINGS + " " + LATER: errno.ENOSYS},
 }
-EXAMPLES = "threads sets sync io channels time blocking async".split()
-PROGRAMS = "cond file life messages poll sem signals sleep socket".split()
+EXAMPLES = "threads sets sync io channels time blocking async events".split()
+PROGRAMS = "cond file fork life messages poll sem signals sleep socket".split()
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("UK_", "LD_"))}
 # what a debug or hostile build prints at its start
 SEED = ("ukthreads: schedule fuzzer on", "ukthreads: hostile build")
