@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCES = (".c", ".h", ".cc", ".py", ".java", ".pml", ".sh", ".S", ".rs", ".go")
+SOURCES = (".c", ".h", ".cc", ".hpp", ".py", ".java", ".pml", ".sh", ".S", ".rs", ".go")
 
 
 def tracked():
@@ -73,7 +73,7 @@ def main():
         if re.search(r"[ \t]+$", text, re.M):
             bad.append(n + ": white space at the end of a line")
     tool = clang_format()
-    c = [n for n in names if n.endswith((".c", ".h", ".cc"))]
+    c = [n for n in names if n.endswith((".c", ".h", ".cc", ".hpp"))]
     if tool and "--fix" in sys.argv:
         subprocess.check_call([tool, "-i"] + c, cwd=ROOT)
     elif tool:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Check the man pages: mandoc gives no warnings, cross-references resolve, prototypes agree with
-the headers, examples that include a public header compile (also those of the README)."""
+the headers, examples that include a public header compile (also those of the README), in C++ if
+that is uk.hpp."""
 import glob
 import os
 import re
@@ -13,6 +14,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAN = os.path.join(ROOT, "docs", "man")
 CC = os.environ.get("CC", "cc").split()
+CXX = os.environ.get("CXX", "c++").split()
 
 
 def squeeze(s):
@@ -64,10 +66,14 @@ def compiles(page, text, tmp, block=r"^\.Bd -literal.*?\n(.*?)^\.Ed"):
         code = m.group(1).replace("\\e", "\\").replace("\\-", "-").replace("\\&", "")
         if "#include <uk/" not in code:
             continue
-        src = os.path.join(tmp, "%s-%d.c" % (os.path.basename(page), n))
+        cxx = "#include <uk/uk.hpp>" in code
+        src = os.path.join(tmp, "%s-%d.%s" % (os.path.basename(page), n, "cc" if cxx else "c"))
         with open(src, "w") as f:
             f.write(code)
-        r = subprocess.run(CC + ["-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall",
+        if cxx and not shutil.which(CXX[0]):
+            continue
+        how = CXX + ["-std=c++20"] if cxx else CC + ["-std=gnu17"]
+        r = subprocess.run(how + ["-D_GNU_SOURCE", "-fsyntax-only", "-Wall",
                                  "-Wextra", "-Werror", "-I", os.path.join(ROOT, "include"),
                                  src], capture_output=True, text=True)
         if r.returncode:
@@ -95,7 +101,7 @@ def main():
             errors += lint(p)
             errors += synopsis(name, text, protos)
             errors += compiles(name, text, tmp)
-            for x, sec in re.findall(r"^\.Xr (uk\w*) (\d)", text, re.M):
+            for x, sec in re.findall(r"^\.Xr (uk[\w.]*) (\d)", text, re.M):
                 # symbols.py reports calls without a page
                 if "%s.%s" % (x, sec) not in names and x not in protos:
                     errors.append("%s: refers to %s(%s), which does not exist" % (name, x, sec))

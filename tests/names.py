@@ -22,7 +22,7 @@ with open(os.path.join(ROOT, "src", "LAYERS"), encoding="utf-8") as layers:
     ROOMS = "|".join(re.findall(r"^(\w+):", layers.read(), re.M))
 TOPS = "src|tests|tool|docs|examples|include|apps|scripts|bench"
 SKIP = re.compile(r"^(build.*|\.git|out|target|node_modules|__pycache__)$")
-SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt", ".java", ".rs", ".go", ".cc")
+SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt", ".java", ".rs", ".go", ".cc", ".hpp")
 
 
 def tree():
