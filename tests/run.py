@@ -49,7 +49,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The directories below the scheduler know neither engines nor vps. Their tests run once.
 ONCE = {"base", "arch", "mem", "reactor", "thread", "tree", "model", "tools"}
-WIDE = {"sched", "sync", "io"}  # these run with more vps than CPUs in `make check`, too
+WIDE = {"sched", "sync", "io", "cxx"}  # these run with more vps than CPUs in `make check`, too
 MATRIX = {
     "gate": ["uring/2", "epoll/1"],
     "wide": ["uring/2", "epoll/1", "uring/8"],
